@@ -1,0 +1,245 @@
+// Package loop is the one loop that every actor runs: woken by key, it looks,
+// decides and acts, one step at a time for a key, different keys in parallel.
+//
+// Wake-ups carry keys only and coalesce; polling and events take the same path,
+// so a lost event costs latency, never correctness. A step that fails is tried
+// again in milliseconds, with back-off only on repetition.
+//
+// Run is for programs. A simulation never calls it: it asks for the keys that
+// are due and calls StepKey itself, on its own clock, in its own order.
+//
+// Invariant: never two steps of one key at once.
+package loop
+
+import (
+	"context"
+	"log/slog"
+	"sort"
+	"sync"
+	"time"
+)
+
+// Actor does one step for a key: look (read state again), decide (pure), act
+// (one transaction or call). Step is never called twice at once for one key.
+type Actor interface {
+	Step(ctx context.Context, key string) (Next, error)
+}
+
+// Next says when the key wants its next step even if nothing wakes it. The zero
+// Next waits for a wake-up.
+type Next struct {
+	Again bool      // at once: this step acted and there may be more
+	At    time.Time // at this time
+}
+
+// Config is what a Loop needs.
+type Config struct {
+	Name    string
+	Actor   Actor
+	Now     func() time.Time
+	Log     *slog.Logger
+	Workers int           // keys in parallel; 0: 1
+	Backoff time.Duration // longest wait after failures; 0: 10 s
+}
+
+const firstBackoff = 5 * time.Millisecond
+
+// Loop drives an Actor. Wake may be called concurrently with everything.
+type Loop struct {
+	cfg  Config
+	bell chan struct{}
+
+	mu    sync.Mutex // guards keys
+	keys  map[string]*keyState
+	order uint64
+}
+
+type keyState struct {
+	due      time.Time // zero: not due
+	woken    bool
+	seq      uint64 // order of waking, for fairness and determinism
+	busy     bool
+	failures int
+}
+
+// New makes a loop; nothing runs until Run or StepKey.
+func New(cfg Config) *Loop {
+	if cfg.Workers == 0 {
+		cfg.Workers = 1
+	}
+	if cfg.Backoff == 0 {
+		cfg.Backoff = 10 * time.Second
+	}
+	return &Loop{cfg: cfg, bell: make(chan struct{}, 1), keys: map[string]*keyState{}}
+}
+
+// Wake marks keys as due now. It never blocks.
+func (l *Loop) Wake(keys ...string) {
+	l.mu.Lock()
+	for _, k := range keys {
+		ks := l.state(k)
+		if !ks.woken {
+			l.order++
+			ks.woken, ks.seq = true, l.order
+		}
+	}
+	l.mu.Unlock()
+	l.ring()
+}
+
+// Forget drops a key that will not come back.
+func (l *Loop) Forget(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ks, ok := l.keys[key]; ok && !ks.busy {
+		delete(l.keys, key)
+	}
+}
+
+func (l *Loop) state(key string) *keyState {
+	ks, ok := l.keys[key]
+	if !ok {
+		ks = &keyState{}
+		l.keys[key] = ks
+	}
+	return ks
+}
+
+func (l *Loop) ring() {
+	select {
+	case l.bell <- struct{}{}:
+	default:
+	}
+}
+
+// Due lists the keys that are due at the time and not busy, in the order in
+// which they were woken, then by time and key.
+func (l *Loop) Due(now time.Time) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	type ready struct {
+		key string
+		ks  *keyState
+	}
+	var rs []ready
+	for k, ks := range l.keys { // order-free: sorted below
+		if !ks.busy && (ks.woken || !ks.due.IsZero() && !ks.due.After(now)) {
+			rs = append(rs, ready{k, ks})
+		}
+	}
+	sort.Slice(rs, func(i, j int) bool {
+		a, b := rs[i], rs[j]
+		if a.ks.woken != b.ks.woken {
+			return a.ks.woken
+		}
+		if a.ks.woken && a.ks.seq != b.ks.seq {
+			return a.ks.seq < b.ks.seq
+		}
+		if !a.ks.due.Equal(b.ks.due) {
+			return a.ks.due.Before(b.ks.due)
+		}
+		return a.key < b.key
+	})
+	keys := make([]string, len(rs))
+	for i, r := range rs {
+		keys[i] = r.key
+	}
+	return keys
+}
+
+// Deadline is the earliest time at which a key becomes due by itself; zero when
+// none will.
+func (l *Loop) Deadline() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var first time.Time
+	for _, ks := range l.keys { // order-free: a minimum
+		if !ks.busy && !ks.due.IsZero() && (first.IsZero() || ks.due.Before(first)) {
+			first = ks.due
+		}
+	}
+	return first
+}
+
+// begin marks the key busy; false when it is busy already.
+func (l *Loop) begin(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ks := l.state(key)
+	if ks.busy {
+		return false
+	}
+	ks.busy, ks.woken, ks.due = true, false, time.Time{}
+	return true
+}
+
+func (l *Loop) end(key string, next Next, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ks := l.keys[key]
+	ks.busy = false
+	switch {
+	case err != nil:
+		wait := min(firstBackoff<<min(ks.failures, 16), l.cfg.Backoff)
+		ks.failures++
+		ks.due = l.cfg.Now().Add(wait)
+	case next.Again:
+		ks.failures = 0
+		l.order++
+		ks.woken, ks.seq = true, l.order
+	default:
+		ks.failures = 0
+		ks.due = next.At
+		if next.At.IsZero() && !ks.woken {
+			delete(l.keys, key)
+		}
+	}
+}
+
+// StepKey does one step for the key on the caller's goroutine and returns the
+// step's error, which is also logged and leads to a retry.
+func (l *Loop) StepKey(ctx context.Context, key string) error {
+	if !l.begin(key) {
+		return nil
+	}
+	next, err := l.cfg.Actor.Step(ctx, key)
+	if err != nil && ctx.Err() == nil {
+		l.cfg.Log.Warn("step failed, will try again", "loop", l.cfg.Name, "key", key, "err", err)
+	}
+	l.end(key, next, err)
+	return err
+}
+
+// Run steps due keys until the context ends, then waits for the steps under way.
+func (l *Loop) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, l.cfg.Workers)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		for _, key := range l.Due(l.cfg.Now()) {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			wg.Go(func() {
+				_ = l.StepKey(ctx, key)
+				<-slots
+				l.ring()
+			})
+		}
+		wait := time.Hour
+		if d := l.Deadline(); !d.IsZero() {
+			wait = max(0, d.Sub(l.cfg.Now()))
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.bell:
+		case <-timer.C:
+		}
+	}
+}

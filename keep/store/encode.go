@@ -1,0 +1,28 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+var (
+	encMode = must(cbor.EncOptions{Sort: cbor.SortCanonical}.EncMode())
+	decMode = must(cbor.DecOptions{MaxNestedLevels: 32, MaxArrayElements: 1 << 20, MaxMapPairs: 1 << 20}.DecMode())
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func encodeRow(row any) ([]byte, error) { return encMode.Marshal(row) }
+
+func decodeRow(version uint8, data []byte, into any) error {
+	if err := decMode.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("decode row (encoding version %d): %w", version, err)
+	}
+	return nil
+}

@@ -1,0 +1,4 @@
+package store
+
+// addSystemTables adds the tables that the store itself needs.
+func addSystemTables(*Schema) {}

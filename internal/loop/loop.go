@@ -202,6 +202,11 @@ func (l *Loop) StepKey(ctx context.Context, key string) error {
 	if !l.begin(key) {
 		return nil
 	}
+	return l.step(ctx, key)
+}
+
+// step does the step of a key that begin marked busy.
+func (l *Loop) step(ctx context.Context, key string) error {
 	next, err := l.cfg.Actor.Step(ctx, key)
 	if err != nil && ctx.Err() == nil {
 		l.cfg.Log.Warn("step failed, will try again", "loop", l.cfg.Name, "key", key, "err", err)
@@ -224,8 +229,12 @@ func (l *Loop) Run(ctx context.Context) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
+			if !l.begin(key) {
+				<-slots
+				continue
+			}
 			wg.Go(func() {
-				_ = l.StepKey(ctx, key)
+				_ = l.step(ctx, key)
 				<-slots
 				l.ring()
 			})

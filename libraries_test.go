@@ -1,0 +1,17 @@
+package drover
+
+import "drover/internal/law"
+
+// libraries is the other half of the import law: which package uses which
+// library, and why. docs/decisions/0001-libraries.md tells more of each.
+var libraries = []law.Edge{
+	{From: "keep/store/...", To: "github.com/tidwall/btree", Why: "tables and indexes: copy-on-write B-trees, a snapshot is O(1)"},
+	{From: "keep/...", To: "github.com/fxamacker/cbor/v2", Why: "rows as versioned bytes"},
+	{From: "keep/store/...", To: "github.com/hashicorp/raft", Why: "consensus"},
+	{From: "keep/store/...", To: "github.com/hashicorp/raft-wal/...", Why: "the log on disk"},
+	{From: "keep/store/...", To: "github.com/hashicorp/go-hclog", Why: "raft logs through it; bridged to slog"},
+	{From: "wire/...", To: "connectrpc.com/connect", Why: "generated clients and handlers, and what wraps them"},
+	{From: "wire/...", To: "google.golang.org/protobuf/...", Why: "generated messages"},
+	{From: "...", To: "github.com/google/renameio/v2", Why: "files written whole or not at all"},
+	{From: "internal/proc", To: "golang.org/x/sys/unix", Why: "child subreaper, pidfd, signals to process groups"},
+}

@@ -162,7 +162,9 @@ func (x *FeedResponse) GetDeltas() []*Delta {
 
 // Delta is the new value of a key, its removal, or a command. State keys:
 // "machine", "unit/blog/0", "relation/blog/0/7", "member/blog/0/7/mysql/0",
-// "lrp/<guid>/<index>/<i|e>", "task/<guid>".
+// "lrp/<guid>/<index>/<i|e>", "task/<guid>". Of an index both records are sent
+// while either is held by the machine's cell, of a task while its cell is this
+// one; "removed" means gone or held by nobody here: the cell then looks (Step).
 type Delta struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -1234,6 +1236,7 @@ type WorkItem struct {
 	Domain        string                 `protobuf:"bytes,6,opt,name=domain,proto3" json:"domain,omitempty"`
 	Spec          *Spec                  `protobuf:"bytes,7,opt,name=spec,proto3" json:"spec,omitempty"`
 	ResultFile    string                 `protobuf:"bytes,8,opt,name=result_file,json=resultFile,proto3" json:"result_file,omitempty"`
+	Revision      uint64                 `protobuf:"varint,9,opt,name=revision,proto3" json:"revision,omitempty"` // of the record the auction saw: UNCLAIMED, or PENDING
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1322,6 +1325,13 @@ func (x *WorkItem) GetResultFile() string {
 		return x.ResultFile
 	}
 	return ""
+}
+
+func (x *WorkItem) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
 }
 
 type StopContainer struct {
@@ -2842,7 +2852,8 @@ func (x *ApplyStepsRequest) GetSteps() []*Step {
 type Step struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What to do: claim, start, crash, remove, unclaim, create_evacuating,
-	// remove_evacuating, start_task, complete_task, unroutable.
+	// remove_evacuating, start_task, complete_task, unroutable; look changes
+	// nothing and answers with the records.
 	Kind          string   `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	ProcessGuid   string   `protobuf:"bytes,2,opt,name=process_guid,json=processGuid,proto3" json:"process_guid,omitempty"`
 	Index         int32    `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
@@ -3026,11 +3037,16 @@ func (x *ApplyStepsResponse) GetResults() []*StepResult {
 }
 
 type StepResult struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ok            bool                   `protobuf:"varint,1,opt,name=ok,proto3" json:"ok,omitempty"`
-	Conflict      bool                   `protobuf:"varint,2,opt,name=conflict,proto3" json:"conflict,omitempty"` // the record is not as seen: look again
-	Error         string                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
-	Revision      uint64                 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"` // of the record after the step
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Ok       bool                   `protobuf:"varint,1,opt,name=ok,proto3" json:"ok,omitempty"`
+	Conflict bool                   `protobuf:"varint,2,opt,name=conflict,proto3" json:"conflict,omitempty"` // the record is not as seen: look again
+	Error    string                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	Revision uint64                 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"` // of the record after the step
+	// The records of the step's index or task as they are after it, also on a
+	// conflict; absent: none.
+	Instance      *ActualLRP `protobuf:"bytes,5,opt,name=instance,proto3" json:"instance,omitempty"`
+	Evacuating    *ActualLRP `protobuf:"bytes,6,opt,name=evacuating,proto3" json:"evacuating,omitempty"`
+	Task          *TaskState `protobuf:"bytes,7,opt,name=task,proto3" json:"task,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3091,6 +3107,27 @@ func (x *StepResult) GetRevision() uint64 {
 		return x.Revision
 	}
 	return 0
+}
+
+func (x *StepResult) GetInstance() *ActualLRP {
+	if x != nil {
+		return x.Instance
+	}
+	return nil
+}
+
+func (x *StepResult) GetEvacuating() *ActualLRP {
+	if x != nil {
+		return x.Evacuating
+	}
+	return nil
+}
+
+func (x *StepResult) GetTask() *TaskState {
+	if x != nil {
+		return x.Task
+	}
+	return nil
 }
 
 type FetchCharmRequest struct {
@@ -3353,7 +3390,7 @@ const file_drover_v1_agent_proto_rawDesc = "" +
 	"\tWorkBatch\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12)\n" +
-	"\x05items\x18\x03 \x03(\v2\x13.drover.v1.WorkItemR\x05items\"\x85\x02\n" +
+	"\x05items\x18\x03 \x03(\v2\x13.drover.v1.WorkItemR\x05items\"\xa1\x02\n" +
 	"\bWorkItem\x12!\n" +
 	"\fprocess_guid\x18\x01 \x01(\tR\vprocessGuid\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x05R\x05index\x12#\n" +
@@ -3363,7 +3400,8 @@ const file_drover_v1_agent_proto_rawDesc = "" +
 	"\x06domain\x18\x06 \x01(\tR\x06domain\x12#\n" +
 	"\x04spec\x18\a \x01(\v2\x0f.drover.v1.SpecR\x04spec\x12\x1f\n" +
 	"\vresult_file\x18\b \x01(\tR\n" +
-	"resultFile\"\xae\x01\n" +
+	"resultFile\x12\x1a\n" +
+	"\brevision\x18\t \x01(\x04R\brevision\"\xae\x01\n" +
 	"\rStopContainer\x12!\n" +
 	"\fprocess_guid\x18\x01 \x01(\tR\vprocessGuid\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x05R\x05index\x12#\n" +
@@ -3510,13 +3548,18 @@ const file_drover_v1_agent_proto_rawDesc = "" +
 	"\x06result\x18\f \x01(\tR\x06result\x12\x15\n" +
 	"\x06ttl_ms\x18\r \x01(\x03R\x05ttlMs\"E\n" +
 	"\x12ApplyStepsResponse\x12/\n" +
-	"\aresults\x18\x01 \x03(\v2\x15.drover.v1.StepResultR\aresults\"j\n" +
+	"\aresults\x18\x01 \x03(\v2\x15.drover.v1.StepResultR\aresults\"\xfc\x01\n" +
 	"\n" +
 	"StepResult\x12\x0e\n" +
 	"\x02ok\x18\x01 \x01(\bR\x02ok\x12\x1a\n" +
 	"\bconflict\x18\x02 \x01(\bR\bconflict\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\x04R\brevision\"%\n" +
+	"\brevision\x18\x04 \x01(\x04R\brevision\x120\n" +
+	"\binstance\x18\x05 \x01(\v2\x14.drover.v1.ActualLRPR\binstance\x124\n" +
+	"\n" +
+	"evacuating\x18\x06 \x01(\v2\x14.drover.v1.ActualLRPR\n" +
+	"evacuating\x12(\n" +
+	"\x04task\x18\a \x01(\v2\x14.drover.v1.TaskStateR\x04task\"%\n" +
 	"\x11FetchCharmRequest\x12\x10\n" +
 	"\x03sha\x18\x01 \x01(\tR\x03sha\"*\n" +
 	"\x12FetchCharmResponse\x12\x14\n" +
@@ -3660,53 +3703,56 @@ var file_drover_v1_agent_proto_depIdxs = []int32{
 	34, // 34: drover.v1.ApplyStepsRequest.steps:type_name -> drover.v1.Step
 	50, // 35: drover.v1.Step.net:type_name -> drover.v1.NetInfo
 	36, // 36: drover.v1.ApplyStepsResponse.results:type_name -> drover.v1.StepResult
-	0,  // 37: drover.v1.AgentService.Feed:input_type -> drover.v1.FeedRequest
-	16, // 38: drover.v1.AgentService.Heartbeat:input_type -> drover.v1.HeartbeatRequest
-	18, // 39: drover.v1.AgentService.Goodbye:input_type -> drover.v1.GoodbyeRequest
-	19, // 40: drover.v1.AgentService.ReportMachine:input_type -> drover.v1.ReportMachineRequest
-	51, // 41: drover.v1.AgentService.SetMachineDead:input_type -> google.protobuf.Empty
-	20, // 42: drover.v1.AgentService.SetUnitDeployed:input_type -> drover.v1.UnitRequest
-	20, // 43: drover.v1.AgentService.RemoveUnit:input_type -> drover.v1.UnitRequest
-	20, // 44: drover.v1.AgentService.NewIncarnation:input_type -> drover.v1.UnitRequest
-	22, // 45: drover.v1.AgentService.ReportUnit:input_type -> drover.v1.ReportUnitRequest
-	23, // 46: drover.v1.AgentService.SetStatus:input_type -> drover.v1.SetStatusRequest
-	24, // 47: drover.v1.AgentService.EnterScope:input_type -> drover.v1.ScopeRequest
-	24, // 48: drover.v1.AgentService.LeaveScope:input_type -> drover.v1.ScopeRequest
-	20, // 49: drover.v1.AgentService.DestroyUnit:input_type -> drover.v1.UnitRequest
-	20, // 50: drover.v1.AgentService.SetUnitDead:input_type -> drover.v1.UnitRequest
-	26, // 51: drover.v1.AgentService.CommitHook:input_type -> drover.v1.CommitHookRequest
-	20, // 52: drover.v1.AgentService.ClearResolved:input_type -> drover.v1.UnitRequest
-	29, // 53: drover.v1.AgentService.ReadSettings:input_type -> drover.v1.ReadSettingsRequest
-	31, // 54: drover.v1.AgentService.AckWork:input_type -> drover.v1.AckWorkRequest
-	33, // 55: drover.v1.AgentService.ApplySteps:input_type -> drover.v1.ApplyStepsRequest
-	37, // 56: drover.v1.AgentService.FetchCharm:input_type -> drover.v1.FetchCharmRequest
-	39, // 57: drover.v1.AgentService.SendLog:input_type -> drover.v1.SendLogRequest
-	1,  // 58: drover.v1.AgentService.Feed:output_type -> drover.v1.FeedResponse
-	17, // 59: drover.v1.AgentService.Heartbeat:output_type -> drover.v1.HeartbeatResponse
-	51, // 60: drover.v1.AgentService.Goodbye:output_type -> google.protobuf.Empty
-	51, // 61: drover.v1.AgentService.ReportMachine:output_type -> google.protobuf.Empty
-	51, // 62: drover.v1.AgentService.SetMachineDead:output_type -> google.protobuf.Empty
-	51, // 63: drover.v1.AgentService.SetUnitDeployed:output_type -> google.protobuf.Empty
-	51, // 64: drover.v1.AgentService.RemoveUnit:output_type -> google.protobuf.Empty
-	21, // 65: drover.v1.AgentService.NewIncarnation:output_type -> drover.v1.NewIncarnationResponse
-	51, // 66: drover.v1.AgentService.ReportUnit:output_type -> google.protobuf.Empty
-	51, // 67: drover.v1.AgentService.SetStatus:output_type -> google.protobuf.Empty
-	25, // 68: drover.v1.AgentService.EnterScope:output_type -> drover.v1.EnterScopeResponse
-	51, // 69: drover.v1.AgentService.LeaveScope:output_type -> google.protobuf.Empty
-	51, // 70: drover.v1.AgentService.DestroyUnit:output_type -> google.protobuf.Empty
-	51, // 71: drover.v1.AgentService.SetUnitDead:output_type -> google.protobuf.Empty
-	28, // 72: drover.v1.AgentService.CommitHook:output_type -> drover.v1.CommitHookResponse
-	51, // 73: drover.v1.AgentService.ClearResolved:output_type -> google.protobuf.Empty
-	30, // 74: drover.v1.AgentService.ReadSettings:output_type -> drover.v1.ReadSettingsResponse
-	51, // 75: drover.v1.AgentService.AckWork:output_type -> google.protobuf.Empty
-	35, // 76: drover.v1.AgentService.ApplySteps:output_type -> drover.v1.ApplyStepsResponse
-	38, // 77: drover.v1.AgentService.FetchCharm:output_type -> drover.v1.FetchCharmResponse
-	51, // 78: drover.v1.AgentService.SendLog:output_type -> google.protobuf.Empty
-	58, // [58:79] is the sub-list for method output_type
-	37, // [37:58] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	44, // 37: drover.v1.StepResult.instance:type_name -> drover.v1.ActualLRP
+	44, // 38: drover.v1.StepResult.evacuating:type_name -> drover.v1.ActualLRP
+	9,  // 39: drover.v1.StepResult.task:type_name -> drover.v1.TaskState
+	0,  // 40: drover.v1.AgentService.Feed:input_type -> drover.v1.FeedRequest
+	16, // 41: drover.v1.AgentService.Heartbeat:input_type -> drover.v1.HeartbeatRequest
+	18, // 42: drover.v1.AgentService.Goodbye:input_type -> drover.v1.GoodbyeRequest
+	19, // 43: drover.v1.AgentService.ReportMachine:input_type -> drover.v1.ReportMachineRequest
+	51, // 44: drover.v1.AgentService.SetMachineDead:input_type -> google.protobuf.Empty
+	20, // 45: drover.v1.AgentService.SetUnitDeployed:input_type -> drover.v1.UnitRequest
+	20, // 46: drover.v1.AgentService.RemoveUnit:input_type -> drover.v1.UnitRequest
+	20, // 47: drover.v1.AgentService.NewIncarnation:input_type -> drover.v1.UnitRequest
+	22, // 48: drover.v1.AgentService.ReportUnit:input_type -> drover.v1.ReportUnitRequest
+	23, // 49: drover.v1.AgentService.SetStatus:input_type -> drover.v1.SetStatusRequest
+	24, // 50: drover.v1.AgentService.EnterScope:input_type -> drover.v1.ScopeRequest
+	24, // 51: drover.v1.AgentService.LeaveScope:input_type -> drover.v1.ScopeRequest
+	20, // 52: drover.v1.AgentService.DestroyUnit:input_type -> drover.v1.UnitRequest
+	20, // 53: drover.v1.AgentService.SetUnitDead:input_type -> drover.v1.UnitRequest
+	26, // 54: drover.v1.AgentService.CommitHook:input_type -> drover.v1.CommitHookRequest
+	20, // 55: drover.v1.AgentService.ClearResolved:input_type -> drover.v1.UnitRequest
+	29, // 56: drover.v1.AgentService.ReadSettings:input_type -> drover.v1.ReadSettingsRequest
+	31, // 57: drover.v1.AgentService.AckWork:input_type -> drover.v1.AckWorkRequest
+	33, // 58: drover.v1.AgentService.ApplySteps:input_type -> drover.v1.ApplyStepsRequest
+	37, // 59: drover.v1.AgentService.FetchCharm:input_type -> drover.v1.FetchCharmRequest
+	39, // 60: drover.v1.AgentService.SendLog:input_type -> drover.v1.SendLogRequest
+	1,  // 61: drover.v1.AgentService.Feed:output_type -> drover.v1.FeedResponse
+	17, // 62: drover.v1.AgentService.Heartbeat:output_type -> drover.v1.HeartbeatResponse
+	51, // 63: drover.v1.AgentService.Goodbye:output_type -> google.protobuf.Empty
+	51, // 64: drover.v1.AgentService.ReportMachine:output_type -> google.protobuf.Empty
+	51, // 65: drover.v1.AgentService.SetMachineDead:output_type -> google.protobuf.Empty
+	51, // 66: drover.v1.AgentService.SetUnitDeployed:output_type -> google.protobuf.Empty
+	51, // 67: drover.v1.AgentService.RemoveUnit:output_type -> google.protobuf.Empty
+	21, // 68: drover.v1.AgentService.NewIncarnation:output_type -> drover.v1.NewIncarnationResponse
+	51, // 69: drover.v1.AgentService.ReportUnit:output_type -> google.protobuf.Empty
+	51, // 70: drover.v1.AgentService.SetStatus:output_type -> google.protobuf.Empty
+	25, // 71: drover.v1.AgentService.EnterScope:output_type -> drover.v1.EnterScopeResponse
+	51, // 72: drover.v1.AgentService.LeaveScope:output_type -> google.protobuf.Empty
+	51, // 73: drover.v1.AgentService.DestroyUnit:output_type -> google.protobuf.Empty
+	51, // 74: drover.v1.AgentService.SetUnitDead:output_type -> google.protobuf.Empty
+	28, // 75: drover.v1.AgentService.CommitHook:output_type -> drover.v1.CommitHookResponse
+	51, // 76: drover.v1.AgentService.ClearResolved:output_type -> google.protobuf.Empty
+	30, // 77: drover.v1.AgentService.ReadSettings:output_type -> drover.v1.ReadSettingsResponse
+	51, // 78: drover.v1.AgentService.AckWork:output_type -> google.protobuf.Empty
+	35, // 79: drover.v1.AgentService.ApplySteps:output_type -> drover.v1.ApplyStepsResponse
+	38, // 80: drover.v1.AgentService.FetchCharm:output_type -> drover.v1.FetchCharmResponse
+	51, // 81: drover.v1.AgentService.SendLog:output_type -> google.protobuf.Empty
+	61, // [61:82] is the sub-list for method output_type
+	40, // [40:61] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_drover_v1_agent_proto_init() }

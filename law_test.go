@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"drover/internal/law"
+	"drover/internal/rules"
 )
 
 // edges is the import law: what is not listed here is forbidden. Imports go
@@ -77,6 +78,7 @@ var edges = []law.Edge{
 	// internal: craft, which knows nothing of the cluster.
 	{From: "internal/...", To: "internal/...", Why: "craft on craft"},
 	{From: "internal/...", To: "noun/fault", Why: "craft refuses in the same vocabulary"},
+	{From: "internal/charmdir", To: "noun/...", Why: "reads the folder of a charm into the words for it"},
 	{From: ".", To: "internal/...", Why: "the laws are tests of the root"},
 }
 
@@ -144,4 +146,22 @@ func TestLaws(t *testing.T) {
 		t.Fatal(err)
 	}
 	report("no paths of machines", words)
+}
+
+func TestTestsClaimOnlyRulesOfTheLedger(t *testing.T) {
+	data, err := os.ReadFile("docs/spec/rules.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := rules.Read(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, err := rules.Claims(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range rules.Unknown(ledger, claims) {
+		t.Errorf("%s: the ledger has no rule %s", c.At, c.ID)
+	}
 }

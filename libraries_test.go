@@ -12,6 +12,11 @@ var libraries = []law.Edge{
 	{From: "keep/store/...", To: "github.com/hashicorp/go-hclog", Why: "raft logs through it; bridged to slog"},
 	{From: "wire/...", To: "connectrpc.com/connect", Why: "generated clients and handlers, and what wraps them"},
 	{From: "wire/...", To: "google.golang.org/protobuf/...", Why: "generated messages"},
+	{From: "noun/charm", To: "go.yaml.in/yaml/v3", Why: "charms are written in YAML; a pure parser with bounds"},
 	{From: "...", To: "github.com/google/renameio/v2", Why: "files written whole or not at all"},
 	{From: "internal/proc", To: "golang.org/x/sys/unix", Why: "child subreaper, pidfd, signals to process groups"},
+	{From: "...", To: "github.com/google/go-cmp/...", Why: "differences of structures in tests", Tests: true},
+	{From: "...", To: "pgregory.net/rapid", Why: "properties, shrunk to the smallest counterexample", Tests: true},
+	{From: "...", To: "go.uber.org/goleak", Why: "a test that leaves goroutines fails", Tests: true},
+	{From: "...", To: "github.com/rogpeppe/go-internal/testscript", Why: "the command line tested as scripts", Tests: true},
 }

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Edge allows the packages that From matches to import those that To matches,
-// in code and tests.
+// Edge allows the packages that From matches to import those that To matches.
 type Edge struct {
 	From, To string
 	Why      string
+	Tests    bool // only in tests; otherwise in code and tests
 }
 
 // Imports finds imports inside the module that no edge allows, and edges that
@@ -51,7 +51,7 @@ func (t *Tree) imports(edges []Edge, mustBeUsed bool, pick func(string) (string,
 				if !ok || to == p.Dir {
 					continue
 				}
-				if !allowed(edges, used, p.Dir, to) {
+				if !allowed(edges, used, f.Test, p.Dir, to) {
 					out = append(out, t.breach(spec.Pos(), "%s may not import %s", p.Dir, to))
 				}
 			}
@@ -67,10 +67,10 @@ func (t *Tree) imports(edges []Edge, mustBeUsed bool, pick func(string) (string,
 
 // allowed marks every edge that covers the import, not only the first, so that
 // "unused" does not depend on the order of the table.
-func allowed(edges []Edge, used []bool, from, to string) bool {
+func allowed(edges []Edge, used []bool, test bool, from, to string) bool {
 	found := false
 	for i, e := range edges {
-		if Matches(e.From, from) && Matches(e.To, to) {
+		if (test || !e.Tests) && Matches(e.From, from) && Matches(e.To, to) {
 			used[i], found = true, true
 		}
 	}

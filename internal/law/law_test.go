@@ -44,17 +44,22 @@ func TestImportsUpwardsAreFound(t *testing.T) {
 		"tools/tool.go":             "package tools\nimport _ \"house/act\"\n",
 		"noun/a/nested/deep/own.go": "package own\nimport _ \"house/noun/a\"\n",
 	})
-	wants(t, Imports(tree, []Edge{{"keep/...", "noun/...", "down"}, {"noun/a/...", "noun/a", "own"}}),
+	wants(t, Imports(tree, []Edge{{From: "keep/...", To: "noun/...", Why: "down"}, {From: "noun/a/...", To: "noun/a", Why: "own"}}),
 		"keep/b/b_test.go:2: keep/b may not import .", "noun/a/a.go:2: noun/a may not import keep/b")
-	wants(t, Imports(tree, []Edge{{"...", "...", " "}}), "gives no reason")
+	wants(t, Imports(tree, []Edge{{From: "...", To: "...", Why: " "}}), "gives no reason")
 }
 
 func TestLibrariesWithoutAReasonAreFound(t *testing.T) {
 	tree, _ := plant(t, map[string]string{
-		"a/a.go": "package a\nimport (\n_ \"fmt\"\n_ \"example.org/x/y\"\n_ \"example.org/z\"\n)\n",
+		"a/a.go": "package a\nimport (\n_ \"fmt\"\n_ \"example.org/x/y\"\n_ \"example.org/z\"\n_ \"example.org/t\"\n)\n",
+		"a/a_test.go": "package a\nimport _ \"example.org/t\"\n",
 	})
-	edges := []Edge{{"a", "example.org/x/...", "needed"}, {"b", "example.org/z", "needed elsewhere"}}
-	wants(t, Libraries(tree, edges), "a/a.go:5: a may not import example.org/z", "b → example.org/z: nothing uses")
+	edges := []Edge{
+		{From: "a", To: "example.org/x/...", Why: "needed"},
+		{From: "b", To: "example.org/z", Why: "needed elsewhere"},
+		{From: "a", To: "example.org/t", Why: "a test needs it", Tests: true},
+	}
+	wants(t, Libraries(tree, edges), "a/a.go:5: a may not import example.org/z", "a/a.go:6: a may not import example.org/t", "b → example.org/z: nothing uses")
 }
 
 func TestPackagesWithoutCommentAreFound(t *testing.T) {

@@ -132,6 +132,7 @@ type Application struct {
 	Forced      bool         `cbor:"13,keyasint,omitempty"`
 	Since       when.Instant `cbor:"14,keyasint"`
 	Created     when.Instant `cbor:"15,keyasint"`
+	Leader      UnitName     `cbor:"16,keyasint,omitempty"` // an Alive, deployed unit of it; empty: none yet
 }
 
 // Endpoint finds one of the application's endpoints by its name.

@@ -1,13 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/fxamacker/cbor/v2"
 )
 
 var (
-	encMode = must(cbor.EncOptions{Sort: cbor.SortCanonical}.EncMode())
+	encMode = must(cbor.EncOptions{Sort: cbor.SortCanonical}.UserBufferEncMode())
 	decMode = must(cbor.DecOptions{MaxNestedLevels: 32, MaxArrayElements: 1 << 20, MaxMapPairs: 1 << 20}.DecMode())
 )
 
@@ -18,7 +19,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func encodeRow(row any) ([]byte, error) { return encMode.Marshal(row) }
+func encodeRow(into *bytes.Buffer, row any) error { return encMode.MarshalToBuffer(row, into) }
 
 func decodeRow(version uint8, data []byte, into any) error {
 	if err := decMode.Unmarshal(data, into); err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"strings"
@@ -21,6 +22,9 @@ type Topic string
 type Schema struct {
 	tables []*tableDef
 	byName map[string]int
+
+	requests       *Table[request]
+	requestsByTime *Index[request]
 }
 
 // NewSchema is a schema with the store's own tables only.
@@ -36,7 +40,7 @@ type tableDef struct {
 	version uint8
 	key     func(row any) string
 	topics  func(row any) []Topic
-	encode  func(row any) ([]byte, error)
+	encode  func(into *bytes.Buffer, row any) error
 	decode  func(version uint8, data []byte) (any, error)
 	indexes []*indexDef
 }
@@ -74,7 +78,7 @@ func Add[R any](s *Schema, d Def[R]) *Table[R] {
 		name:    d.Name,
 		version: d.Version,
 		key:     func(row any) string { return d.Key(row.(*R)) },
-		encode:  func(row any) ([]byte, error) { return encodeRow(row) },
+		encode:  encodeRow,
 		decode: func(version uint8, data []byte) (any, error) {
 			row := new(R)
 			if err := decodeRow(version, data, row); err != nil {

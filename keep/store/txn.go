@@ -5,7 +5,7 @@ import "slices"
 // Txn is a transaction on the head. It is valid only inside the function that
 // Update calls, and only on that goroutine.
 type Txn struct {
-	head []tableState
+	head []tableState // nil once the function has returned
 	prev Revision
 	undo []undo
 	rev  Revision
@@ -53,6 +53,32 @@ func (tx *Txn) rollback() {
 		}
 	}
 	tx.undo = nil
+}
+
+// changes are the net changes, one per row in the order of the first write to
+// it. A row that came and went is none.
+func (tx *Txn) changes() []Change {
+	type place struct {
+		table int
+		key   string
+	}
+	seen := make(map[place]struct{}, len(tx.undo))
+	changes := make([]Change, 0, len(tx.undo))
+	for _, u := range tx.undo {
+		if len(tx.undo) > 1 {
+			p := place{u.def.id, u.old.key}
+			if _, again := seen[p]; again {
+				continue
+			}
+			seen[p] = struct{}{}
+		}
+		now, _ := tx.head[u.def.id].rows.Get(item{key: u.old.key})
+		if u.old.row == nil && now.row == nil {
+			continue
+		}
+		changes = append(changes, Change{Table: u.def.name, Key: u.old.key, Old: u.old.row, New: now.row, def: u.def})
+	}
+	return changes
 }
 
 // set stores the item and keeps the indexes; an index is touched only when the

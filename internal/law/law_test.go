@@ -51,7 +51,7 @@ func TestImportsUpwardsAreFound(t *testing.T) {
 
 func TestLibrariesWithoutAReasonAreFound(t *testing.T) {
 	tree, _ := plant(t, map[string]string{
-		"a/a.go": "package a\nimport (\n_ \"fmt\"\n_ \"example.org/x/y\"\n_ \"example.org/z\"\n_ \"example.org/t\"\n)\n",
+		"a/a.go":      "package a\nimport (\n_ \"fmt\"\n_ \"example.org/x/y\"\n_ \"example.org/z\"\n_ \"example.org/t\"\n)\n",
 		"a/a_test.go": "package a\nimport _ \"example.org/t\"\n",
 	})
 	edges := []Edge{

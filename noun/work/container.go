@@ -31,6 +31,7 @@ type Container struct {
 	Net         NetInfo        `json:"net"`
 	Since       when.Instant   `json:"since"` // of State
 	Created     when.Instant   `json:"created"`
+	Deleting    bool           `json:"deleting,omitempty"` // it is on its way out, whatever its state
 }
 
 // ContainerEventKind is what happened to a container. Spec: 002 "Container Events".

@@ -14,6 +14,7 @@ var libraries = []law.Edge{
 	{From: "wire/...", To: "google.golang.org/protobuf/...", Why: "generated messages"},
 	{From: "noun/charm", To: "go.yaml.in/yaml/v3", Why: "charms are written in YAML; a pure parser with bounds"},
 	{From: "...", To: "github.com/google/renameio/v2", Why: "files written whole or not at all"},
+	{From: "act/executor/process", To: "golang.org/x/sys/unix", Why: "pidfds, inotify and epoll: one thread is told of every process's start and end"},
 	{From: "internal/proc", To: "golang.org/x/sys/unix", Why: "child subreaper, pidfd, signals to process groups"},
 	{From: "...", To: "github.com/google/go-cmp/...", Why: "differences of structures in tests", Tests: true},
 	{From: "...", To: "pgregory.net/rapid", Why: "properties, shrunk to the smallest counterexample", Tests: true},

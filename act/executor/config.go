@@ -16,9 +16,9 @@ type Config struct {
 	Capacity work.Resources // what containers may take together
 	Address  string         // of the machine: where ports are, and what containers should listen on
 	Runtime  Runtime
-	Probe    Probe           // nil: over the network
+	Probe    Probe                                                        // nil: over the network
 	FreePort func(address string, taken func(port int) bool) (int, error) // nil: ask the kernel
-	BaseEnv  []string        // of every process; nil: PATH only
+	BaseEnv  []string                                                     // of every process; nil: PATH only
 	Now      func() time.Time
 	Log      *slog.Logger
 	// Event is told what happened to a container, by guid only; Gone is given

@@ -36,3 +36,5 @@ func (m *memory) Open(_ *testing.T, i int) store.Log {
 }
 
 func TestMemoryLogKeepsTheContract(t *testing.T) { storetest.Log(t, newMemory) }
+
+func TestTheStoreKeepsItsPromisesOverTheMemoryLog(t *testing.T) { storetest.Store(t, newMemory) }

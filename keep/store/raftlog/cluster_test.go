@@ -94,3 +94,5 @@ func (c *servers) Compact(t *testing.T, i int) {
 }
 
 func TestRaftLogKeepsTheContract(t *testing.T) { storetest.Log(t, newServers) }
+
+func TestTheStoreKeepsItsPromisesOverTheRaftLog(t *testing.T) { storetest.Store(t, newServers) }

@@ -233,3 +233,27 @@ func TestRecordsSurviveAndNonsenseIsReported(t *testing.T) {
 		t.Error("own recorded identity is not alive")
 	}
 }
+
+func TestStraysAreFoundByMarkAndByRecord(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("CHARM_DIR", filepath.Join(dir, "units", "x", "charm"))
+	_, marked := start(t, "sleep")
+	t.Setenv("CHARM_DIR", dir+"-other")
+	_, recorded := start(t, "sleep")
+	id := ident(t, recorded[0])
+	procs := filepath.Join(dir, "containers", "guid", "procs", "main")
+	if err := os.MkdirAll(procs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	shim := fmt.Sprintf("pid\x00%d\x00start\x00%d\x00boot\x00%s\x00", id.PID, id.Start, id.Boot)
+	if err := os.WriteFile(filepath.Join(procs, "shim"), []byte(shim), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := proc.Strays(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 2 || found[0].PID != marked[0] || found[1] != id {
+		t.Fatalf("found %v; want pid %d and %v", found, marked[0], id)
+	}
+}

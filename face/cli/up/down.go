@@ -2,7 +2,6 @@ package up
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,10 +23,6 @@ const (
 	machineGrace = 10 * time.Second
 	killGrace    = 10 * time.Second
 )
-
-// marks are names in the environment of what runs on a local machine; their
-// values lie below that machine's folder.
-var marks = []string{"DROVER_MACHINE_DIR", "DROVER_UNIT_DIR", "CHARM_DIR"}
 
 // Down ends what up started in the folders, and with purge removes them. The
 // report is a sentence for people.
@@ -131,42 +126,21 @@ func machineIDs(f Folders) ([]proc.ID, error) {
 	return ids, nil
 }
 
-// leftovers are processes of local machines whose supervisor is gone: marked by
-// their environment, or recorded by a container's shim.
+// leftovers are processes of local machines whose supervisor is gone.
 func leftovers(f Folders) ([]proc.ID, error) {
-	below := f.machines() + string(filepath.Separator)
-	ids, err := proc.EnvMatch(marks, func(v string) bool { return strings.HasPrefix(v, below) })
+	dirs, err := filepath.Glob(filepath.Join(f.machines(), "*"))
 	if err != nil {
 		return nil, err
 	}
-	files, err := filepath.Glob(filepath.Join(f.machines(), "*", "containers", "*", "pid.json"))
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		id, ok := shimRecord(file)
-		if ok && id.Alive() && !slices.Contains(ids, id) {
-			ids = append(ids, id)
+	var ids []proc.ID
+	for _, dir := range dirs {
+		more, err := proc.Strays(dir)
+		if err != nil {
+			return nil, err
 		}
+		ids = append(ids, more...)
 	}
 	return ids, nil
-}
-
-// shimRecord reads what a shim wrote about its process, which is without the
-// host's boot: that of the present boot is tried.
-func shimRecord(file string) (proc.ID, bool) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return proc.ID{}, false
-	}
-	var id proc.ID
-	if err := json.Unmarshal(b, &id); err != nil || id.PID == 0 || id.Start == 0 {
-		return proc.ID{}, false
-	}
-	if id.Boot == "" {
-		id.Boot = proc.HostBoot()
-	}
-	return id, true
 }
 
 // removeData removes a data folder that is Drover's, after unmounting what is

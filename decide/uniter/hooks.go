@@ -41,6 +41,15 @@ func failedHook(l *Local, r *Remote) Step {
 	return Step{Kind: Wait, Until: retry, Why: "hook failed: " + h.Name()}
 }
 
+// staleResolve: a resolve that came when the hook had recovered by itself must
+// not wait for the next failure.
+func staleResolve(l *Local, r *Remote) Step {
+	if l.Failure == nil && r.Resolve != entity.ResolveNone && r.Failure.IsZero() {
+		return act(ClearResolve, "no hook has failed")
+	}
+	return idle
+}
+
 // install puts the charm on the disk and runs install, once, before any other
 // hook.
 func install(l *Local, _ *Remote) Step {

@@ -84,6 +84,7 @@ const (
 	RecallSubordinate
 	DestroySelf
 	AcceptResolve
+	ClearResolve
 	InstallCharm
 	RunHook
 	EnterScope
@@ -95,7 +96,7 @@ const (
 
 var opKindNames = [numOpKinds]string{
 	"unset", "new incarnation", "destroy subordinate", "deploy subordinate", "remove subordinate",
-	"recall subordinate", "destroy self", "accept resolve", "install charm", "run hook", "enter scope",
+	"recall subordinate", "destroy self", "accept resolve", "clear resolve", "install charm", "run hook", "enter scope",
 	"leave scope", "forget relation", "set dead",
 }
 
@@ -154,6 +155,7 @@ var order = []Resolver{
 	{"subordinates", subordinates},
 	{"destroy self", destroySelf},
 	{"failed hook", failedHook},
+	{"stale resolve", staleResolve},
 	{"tear down", tearDown},
 	{"install", install},
 	{"first hooks", firstHooks},

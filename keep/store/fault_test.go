@@ -257,10 +257,17 @@ func TestAnEntryThatComesLateIsFenced(t *testing.T) {
 	if !errors.Is(err, ErrNotApplied) {
 		t.Errorf("an entry that does not continue the state: %v", err)
 	}
+	c.Log("a").Inject(Fault{Kind: FaultLate})
+	if err := z.put2(s, "later", 1); !errors.Is(err, ErrUnknown) {
+		t.Fatalf("answer %v", err)
+	}
 	c.mu.Lock()
-	err = c.commit(memoryEntry{stale.epoch + 1, stale.data}, c.leader)
+	later := c.late[0]
+	c.late = nil
+	wrong := c.commit(memoryEntry{later.epoch + 1, later.data}, c.leader)
+	right := c.commit(later, c.leader)
 	c.mu.Unlock()
-	if !errors.Is(err, ErrNotApplied) {
-		t.Errorf("an entry committed in another epoch than its own: %v", err)
+	if !errors.Is(wrong, ErrNotApplied) || right != nil {
+		t.Errorf("an entry committed in another epoch than its own: %v, in its own: %v", wrong, right)
 	}
 }

@@ -43,7 +43,7 @@ var edges = []law.Edge{
 	{From: "act/auctioneer", To: "act/presence", Why: "auctions count on what cells last reported"},
 	{From: "act/converger", To: "act/presence", Why: "a cell not heard is lost"},
 	{From: "act/provisioner", To: "act/presence", Why: "a machine that was heard needs no instance"},
-	{From: "act/provisioner/...", To: "act/provisioner", Why: "providers stand behind its interface"},
+	{From: "act/provisioner/...", To: "act/provisioner/...", Why: "providers stand behind its interface and pass its suite"},
 
 	// act, machine side: wire, decide, noun, internal, and the next smaller actor.
 	{From: "act/...", To: "noun/...", Why: "words"},

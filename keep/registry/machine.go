@@ -87,10 +87,11 @@ func (r *Registry) instance(tx *store.Txn, m entity.ModelUID, id entity.MachineI
 }
 
 // InstanceStarting commits that the provider is about to be called, so that a
-// crash in between is found. Conflict for a machine that is not Alive.
+// crash in between is found. Conflict for a machine that is not Alive, unless it
+// had an instance and lost it.
 func (r *Registry) InstanceStarting(tx *store.Txn, _ when.Instant, m entity.ModelUID, id entity.MachineID, uid entity.UID) error {
 	machine, ok := r.Machine(tx, m, id)
-	if ok && machine.Life != entity.Alive {
+	if ok && machine.Life != entity.Alive && machine.InstanceState != entity.InstanceVanished && machine.InstanceState != entity.InstanceStarting {
 		return fault.New(fault.Conflict, "machine %s is not provisioned", id).Why("it is %s", machine.Life)
 	}
 	return r.instance(tx, m, id, uid, func(machine *entity.Machine) {

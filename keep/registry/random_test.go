@@ -18,7 +18,10 @@ func TestWhateverIsAskedEverythingDyingGoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l := openLab(rt)
 		defer func() { _ = l.s.Close() }()
-		steps := rapid.IntRange(5, 40).Draw(rt, "steps")
+		if rapid.IntRange(0, 3).Draw(rt, "populated") > 0 {
+			l.populate()
+		}
+		steps := rapid.IntRange(5, 60).Draw(rt, "steps")
 		for range steps {
 			l.randomStep(rt)
 		}
@@ -30,6 +33,20 @@ func TestWhateverIsAskedEverythingDyingGoes(t *testing.T) {
 		l.settle()
 		l.checkGone()
 	})
+}
+
+// populate makes the world in which most of the rules meet.
+func (l *lab) populate() {
+	l.deploy("blog", "blog", 2)
+	l.deploy("mysql", "mysql", 1)
+	l.deploy("log", "log", -1)
+	l.deploy("mon", "mon", -1)
+	l.deploy("ring", "ring", 2)
+	l.integrate("blog", "mysql")
+	l.integrate("log", "blog")
+	l.integrate("mon:host", "blog")
+	l.integrate("mon:target", "blog")
+	l.settle()
 }
 
 var apps = []entity.AppName{"blog", "wiki", "mysql", "pg", "log", "mon", "ring"}

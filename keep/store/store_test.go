@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type pet struct {
 	Name  string   `cbor:"1,keyasint"`

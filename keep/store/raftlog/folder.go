@@ -9,12 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"drover/keep/store"
 	"drover/noun/fault"
 
 	"github.com/google/renameio/v2"
-	"golang.org/x/sys/unix"
 )
 
 // folder is the log's folder, locked against other processes. Beside what raft
@@ -39,7 +39,7 @@ func openFolder(dir string, versions map[string]uint8) (*folder, error) {
 		return nil, unreadable(dir, err)
 	}
 	f := &folder{dir: dir, lock: lock}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(inUse(dir, err), lock.Close())
 	}
 	if err := f.admit(versions); err != nil {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"drover/keep/store"
+
+	"go.uber.org/goleak"
 )
 
 const killMe = "DROVER_TEST_WRITE_UNTIL_KILLED"
@@ -20,7 +22,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(killMe); dir != "" {
 		writeUntilKilled(dir)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // writeUntilKilled writes pairs of rows from several callers and prints the key

@@ -28,6 +28,7 @@ var edges = []law.Edge{
 	{From: "keep/...", To: "decide/...", Why: "a transaction asks a decision and writes its rows"},
 	{From: "keep/...", To: "internal/...", Why: "craft"},
 	{From: "keep/...", To: "keep/store", Why: "all state lies in the store's tables"},
+	{From: "keep/store/...", To: "keep/store/storetest", Why: "one suite runs against every log", Tests: true},
 
 	// wire: messages and the client. It knows no rows of the store.
 	{From: "wire/...", To: "noun/...", Why: "messages are translated to and from words"},

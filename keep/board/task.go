@@ -1,6 +1,7 @@
 package board
 
 import (
+	"drover/decide/convergence"
 	"drover/keep/store"
 	"drover/noun/fault"
 	"drover/noun/when"
@@ -8,7 +9,7 @@ import (
 )
 
 // Cancelled is the failure reason of a cancelled task.
-const Cancelled = "cancelled"
+const Cancelled = convergence.Cancelled
 
 // MaxResult bounds a task's result, in bytes.
 const MaxResult = 10 << 10

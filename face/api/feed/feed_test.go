@@ -274,6 +274,9 @@ func (w *world) step(rt *rapid.T) {
 		w.try(func(tx *store.Txn) error { _, err := reg.Integrate(tx, w.now, w.model, pair[0], pair[1]); return err })
 	case 3, 4:
 		onScope(func(tx *store.Txn, u registry.UnitRef, rel entity.RelationID) error {
+			if err := reg.SetUnitDeployed(tx, w.now, w.model, u); err != nil {
+				return err
+			}
 			_, err := reg.EnterScope(tx, w.now, w.model, u, rel, map[string]string{"private-address": "10.0.0.1"})
 			return err
 		})

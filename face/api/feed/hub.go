@@ -120,6 +120,16 @@ func (l *Line) Disconnect() {
 	}
 }
 
+// Current reports whether no other line took over.
+func (l *Line) Current() bool {
+	select {
+	case <-l.closed:
+		return false
+	default:
+		return true
+	}
+}
+
 // C receives when Take may have something.
 func (l *Line) C() <-chan struct{} { return l.bell }
 

@@ -1,0 +1,86 @@
+package api
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+
+	"drover/internal/pki"
+	"drover/keep/identity"
+	"drover/keep/store"
+	"drover/noun/entity"
+	"drover/noun/fault"
+)
+
+type callerKey struct{}
+
+// WithCaller puts the identity of the caller into the context.
+func WithCaller(ctx context.Context, id pki.Identity) context.Context {
+	return context.WithValue(ctx, callerKey{}, id)
+}
+
+// callerOf is the identity of the caller; the zero Identity for nobody.
+func callerOf(ctx context.Context) pki.Identity {
+	id, _ := ctx.Value(callerKey{}).(pki.Identity)
+	return id
+}
+
+// authenticate turns a peer's certificate into an identity that exists: a user
+// with a row, a machine with a row of the same uid and key.
+func (s *Server) authenticate(leaf *x509.Certificate) (pki.Identity, error) {
+	view := s.cfg.Store.View()
+	cluster, ok := s.cfg.Identity.Cluster(view)
+	if !ok {
+		return pki.Identity{}, fault.New(fault.Unavailable, "the cluster is not set up yet")
+	}
+	ca, err := x509.ParseCertificate(cluster.CA)
+	if err != nil {
+		return pki.Identity{}, err
+	}
+	id, err := pki.Verify(leaf, ca, s.cfg.Now())
+	if err != nil {
+		return pki.Identity{}, refused(err)
+	}
+	if s.cfg.Identity.Revoked(view, leaf.SerialNumber.Text(16)) {
+		return pki.Identity{}, fault.New(fault.Denied, "your certificate was revoked").Try("drover join TOKEN")
+	}
+	switch id.Role {
+	case pki.RoleUser:
+		if u, ok := s.cfg.Identity.User(view, id.Name); !ok || u.Role != identity.Admin {
+			return pki.Identity{}, fault.New(fault.Denied, "there is no user %q", id.Name)
+		}
+	case pki.RoleMachine:
+		return id, s.checkMachine(view, id, leaf)
+	case pki.RoleServer:
+	}
+	return id, nil
+}
+
+func (s *Server) checkMachine(view store.Reader, id pki.Identity, leaf *x509.Certificate) error {
+	m, ok := s.cfg.Registry.Machine(view, entity.ModelUID(id.Model), entity.MachineID(id.Machine))
+	if !ok || string(m.UID) != id.MachineUID {
+		return fault.New(fault.Denied, "machine %s is not part of this cluster any more", id.Machine).
+			Why("it was removed").Try("drover join TOKEN")
+	}
+	hash, err := pki.KeyHash(leaf.PublicKey)
+	if err != nil || hash != m.KeyHash {
+		return fault.New(fault.Denied, "this is not the key of machine %s", id.Machine).
+			Why("another agent joined in its name").Try("drover join TOKEN")
+	}
+	return nil
+}
+
+func refused(err error) error {
+	f := fault.New(fault.Denied, "your certificate is not accepted").Why("%s", err).Wrap(err)
+	switch {
+	case errors.Is(err, pki.ErrNoCertificate):
+		return fault.New(fault.Denied, "you have no identity").Why("%s", err).
+			Try("drover up", "drover join TOKEN").Wrap(err)
+	case errors.Is(err, pki.ErrExpired):
+		return f.Try("date", "drover up")
+	case errors.Is(err, pki.ErrNotYet):
+		return f.Try("date")
+	default:
+		return f.Try("drover join TOKEN")
+	}
+}

@@ -1,0 +1,196 @@
+package api
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"slices"
+
+	"connectrpc.com/connect"
+
+	"drover/internal/pki"
+	"drover/keep/store"
+	"drover/noun/entity"
+	"drover/noun/fault"
+	"drover/wire/convert"
+)
+
+type leafKey struct{}
+
+// maxUnary bounds the announced body of a request that is one message. Streams
+// announce no length; each of their messages is bounded.
+const maxUnary = maxMessage + 1<<10
+
+// door is what a request meets before its service: bounds, the leader, the
+// peer's certificate.
+func (s *Server) door(next http.Handler) http.Handler {
+	errs := connect.NewErrorWriter()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if p := recover(); p != nil && p != http.ErrAbortHandler {
+				s.cfg.Log.Error("a request panicked", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		if r.ContentLength > maxUnary {
+			_ = errs.Write(w, r, convert.ConnectError(fault.New(fault.ResourceExhausted, "the request is too large").
+				Why("it has %d bytes, at most %d are read", r.ContentLength, maxUnary))) // the asker is gone otherwise
+			return
+		}
+		l := s.cfg.Store.Leadership()
+		if g, known := grants[r.URL.Path]; known && !g.any && !l.Leading {
+			if l.Address != "" {
+				w.Header().Set(convert.LeaderHeader, l.Address)
+			}
+			_ = errs.Write(w, r, convert.ConnectError(store.NotLeader(l.Leader, l.Address))) // as above
+			return
+		}
+		ctx := r.Context()
+		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+			ctx = context.WithValue(ctx, leafKey{}, r.TLS.PeerCertificates[0])
+		}
+		ctx = context.WithValue(ctx, writerKey{}, http.NewResponseController(w))
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+type writerKey struct{}
+
+// gate authenticates the caller and looks the method up in the table, before any
+// message is read.
+func (s *Server) gate(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
+	g, ok := grants[spec.Procedure]
+	if ok && g.open {
+		return ctx, nil
+	}
+	leaf, _ := ctx.Value(leafKey{}).(*x509.Certificate)
+	id, err := s.authenticate(leaf)
+	if err != nil {
+		return nil, s.outward(ctx, spec.Procedure, err)
+	}
+	if !ok || !slices.Contains(g.roles, id.Role) {
+		return nil, convert.ConnectError(fault.New(fault.Denied, "%s may not call %s", id, spec.Procedure))
+	}
+	return WithCaller(ctx, id), nil
+}
+
+// interceptor recovers from panics, checks own entities, and turns errors into
+// those of the wire.
+type interceptor struct{ s *Server }
+
+func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (resp connect.AnyResponse, err error) {
+		defer i.s.recovered(req.Spec().Procedure, &err)
+		if err := i.s.checkOwn(ctx, req.Spec().Procedure, req.Any()); err != nil {
+			return nil, i.s.outward(ctx, req.Spec().Procedure, err)
+		}
+		resp, err = next(ctx, req)
+		if err != nil {
+			return nil, i.s.outward(ctx, req.Spec().Procedure, err)
+		}
+		return resp, nil
+	}
+}
+
+func (i *interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+func (i *interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) (err error) {
+		defer i.s.recovered(conn.Spec().Procedure, &err)
+		if err := next(ctx, &checkedConn{conn, ctx, i.s}); err != nil {
+			return i.s.outward(ctx, conn.Spec().Procedure, err)
+		}
+		return nil
+	}
+}
+
+// checkedConn checks each message of a stream as it is read.
+type checkedConn struct {
+	connect.StreamingHandlerConn
+	ctx context.Context
+	s   *Server
+}
+
+func (c *checkedConn) Receive(msg any) error {
+	if err := c.StreamingHandlerConn.Receive(msg); err != nil {
+		return err
+	}
+	return c.s.checkOwn(c.ctx, c.Spec().Procedure, msg)
+}
+
+func (s *Server) recovered(procedure string, err *error) {
+	if p := recover(); p != nil {
+		s.cfg.Log.Error("a call panicked", "method", procedure, "panic", p, "stack", string(debug.Stack()))
+		*err = convert.ConnectError(fmt.Errorf("panic: %v", p))
+	}
+}
+
+// outward is the error as the caller may see it. Unexpected ones are logged here
+// and nowhere else.
+func (s *Server) outward(ctx context.Context, procedure string, err error) error {
+	var ce *connect.Error
+	if errors.As(err, &ce) {
+		return ce
+	}
+	var f *fault.Error
+	if !errors.As(err, &f) && ctx.Err() == nil {
+		s.cfg.Log.Error("a call failed unexpectedly", "method", procedure, "caller", callerOf(ctx).String(), "err", err)
+	}
+	ce = convert.ConnectError(err)
+	var other *store.NotLeaderError
+	if errors.As(err, &other) && other.Address != "" {
+		ce.Meta().Set(convert.LeaderHeader, other.Address)
+	}
+	return ce
+}
+
+// checkOwn refuses requests of machines that name what is not theirs.
+func (s *Server) checkOwn(ctx context.Context, procedure string, msg any) error {
+	switch grants[procedure].own {
+	case ownUnit:
+		named, ok := msg.(interface{ GetUnit() string })
+		if !ok {
+			return fmt.Errorf("%s names no unit", procedure)
+		}
+		return s.checkOwnUnit(callerOf(ctx), entity.UnitName(named.GetUnit()))
+	case ownCharm:
+		named, ok := msg.(interface{ GetSha() string })
+		if !ok {
+			return fmt.Errorf("%s names no charm", procedure)
+		}
+		return s.checkOwnCharm(callerOf(ctx), entity.CharmSHA(named.GetSha()))
+	case anything, itself:
+	}
+	return nil
+}
+
+// checkOwnUnit: the unit, or its principal, is assigned to the caller's machine.
+// A unit that is gone is not found, whoever asks.
+func (s *Server) checkOwnUnit(id pki.Identity, name entity.UnitName) error {
+	view := s.cfg.Store.View()
+	u, ok := s.cfg.Registry.Unit(view, entity.ModelUID(id.Model), name)
+	if !ok {
+		return fault.New(fault.NotFound, "there is no unit %s", name)
+	}
+	m, ok := s.cfg.Registry.MachineOf(view, u.Model, u)
+	if !ok || string(m.UID) != id.MachineUID {
+		return fault.New(fault.Denied, "unit %s is not on %s", name, id)
+	}
+	return nil
+}
+
+func (s *Server) checkOwnCharm(id pki.Identity, sha entity.CharmSHA) error {
+	view := s.cfg.Store.View()
+	model := entity.ModelUID(id.Model)
+	for _, u := range s.cfg.Registry.AllUnitsOn(view, model, entity.MachineID(id.Machine)) {
+		if app, ok := s.cfg.Registry.Application(view, model, u.App); ok && app.Charm == sha {
+			return nil
+		}
+	}
+	return fault.New(fault.Denied, "no unit on %s uses charm %.12s", id, sha)
+}

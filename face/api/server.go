@@ -1,0 +1,180 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"drover/act/presence"
+	"drover/face/api/feed"
+	"drover/internal/pki"
+	"drover/keep/blob"
+	"drover/keep/board"
+	"drover/keep/identity"
+	"drover/keep/registry"
+	"drover/keep/store"
+	"drover/noun/when"
+	"drover/wire/droverv1/droverv1connect"
+)
+
+// Config is what a Server needs. All fields are required unless they say
+// otherwise.
+type Config struct {
+	Store    *store.Store
+	Registry *registry.Registry
+	Board    *board.Board
+	Identity *identity.Identity
+	Blobs    *blob.Store
+	Seal     identity.SealKey // opens the authority's key, to sign certificates
+
+	Name     string                   // of this server
+	Address  string                   // host:port under which it is reached
+	Storage  string                   // in words: "raft, 1 server, /data"
+	Version  string                   // of the program
+	Servers  func() []string          // host:port, the leader first; nil: Address
+	Presence func() *presence.Tracker // of the present reign; nil when this server does not lead
+	Answered func(Answer)             // hears what cells answer to work; nil: nobody does
+	Now      func() time.Time
+	NewID    func() string // nil: random
+	Random   io.Reader     // nil: crypto/rand
+	Log      *slog.Logger
+}
+
+// Server has the handlers. Its methods may be called concurrently.
+type Server struct {
+	cfg    Config
+	hub    *feed.Hub
+	source *feed.Source
+	logs   *relay
+	ready  atomic.Bool
+}
+
+// New makes a server; it serves nothing yet.
+func New(cfg Config) (*Server, error) {
+	if cfg.Store == nil || cfg.Registry == nil || cfg.Board == nil || cfg.Identity == nil || cfg.Blobs == nil ||
+		cfg.Presence == nil || cfg.Now == nil || cfg.Log == nil {
+		return nil, errors.New("api: the configuration is not complete")
+	}
+	if cfg.Random == nil {
+		cfg.Random = rand.Reader
+	}
+	if cfg.NewID == nil {
+		cfg.NewID = randomID
+	}
+	if cfg.Servers == nil {
+		cfg.Servers = func() []string { return []string{cfg.Address} }
+	}
+	s := &Server{cfg: cfg, hub: feed.NewHub(), logs: newRelay()}
+	s.source = &feed.Source{
+		Store: cfg.Store, Registry: cfg.Registry, Board: cfg.Board, Servers: cfg.Servers, Log: cfg.Log,
+		Cluster: func(r store.Reader) string { c, _ := cfg.Identity.Cluster(r); return c.ID },
+	}
+	return s, nil
+}
+
+var idText = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+func randomID() string {
+	var b [15]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return strings.ToLower(idText.EncodeToString(b[:]))
+}
+
+// Hub is where the leader's loops put commands for agents.
+func (s *Server) Hub() *feed.Hub { return s.hub }
+
+// Source computes feeds: a simulation opens cursors on it.
+func (s *Server) Source() *feed.Source { return s.source }
+
+// SetReady says whether the server does its work: /healthz and Info tell.
+func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
+
+func (s *Server) now() when.Instant { return when.Of(s.cfg.Now()) }
+
+// The services, for callers in the same process (simulations): the context must
+// carry a caller, see WithCaller. They check entities like the real ones, but
+// pass no table.
+func (s *Server) Model() droverv1connect.ModelServiceHandler    { return &modelService{s} }
+func (s *Server) Work() droverv1connect.WorkServiceHandler      { return &workService{s} }
+func (s *Server) Cluster() droverv1connect.ServerServiceHandler { return &serverService{s} }
+func (s *Server) Join() droverv1connect.JoinServiceHandler      { return &joinService{s} }
+func (s *Server) Agent() droverv1connect.AgentServiceHandler    { return &agentService{s} }
+
+// The bounds on messages that are read, and on the headers of a request.
+const (
+	maxMessage    = 8 << 20
+	maxHeader     = 64 << 10
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+)
+
+// Handler is everything that the server answers over HTTP.
+func (s *Server) Handler() http.Handler {
+	opts := []connect.HandlerOption{
+		connect.WithReadMaxBytes(maxMessage),
+		connect.WithRequestGate(s.gate),
+		connect.WithInterceptors(&interceptor{s}),
+	}
+	mux := http.NewServeMux()
+	mux.Handle(droverv1connect.NewModelServiceHandler(s.Model(), opts...))
+	mux.Handle(droverv1connect.NewWorkServiceHandler(s.Work(), opts...))
+	mux.Handle(droverv1connect.NewServerServiceHandler(s.Cluster(), opts...))
+	mux.Handle(droverv1connect.NewJoinServiceHandler(s.Join(), opts...))
+	mux.Handle(droverv1connect.NewAgentServiceHandler(s.Agent(), opts...))
+	mux.HandleFunc("GET /healthz", s.healthz)
+	return s.door(mux)
+}
+
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	if !s.ready.Load() {
+		http.Error(w, "not ready", http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = io.WriteString(w, "ok\n") // the asker is gone otherwise
+}
+
+// Serve answers on a listener of TLS connections (see pki.ServerTLS) until the
+// context ends, then gives calls a second and closes the rest.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	srv := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		Protocols:         new(http.Protocols),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 250, MaxReadFrameSize: 64 << 10},
+	}
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetHTTP2(true)
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(ln) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := srv.Shutdown(end); err != nil {
+		_ = srv.Close() // whoever is left had their second
+	}
+	<-ended
+	return ctx.Err()
+}
+
+// authority opens the cluster's authority.
+func (s *Server) authority() (*pki.Authority, error) {
+	return s.cfg.Identity.Authority(s.cfg.Store.View(), s.cfg.Seal)
+}

@@ -85,7 +85,7 @@ func (r *reign) run(ctx context.Context, fn func(context.Context, uint64) error)
 func (s *Store) lead(l Leadership) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.leadership == l {
+	if s.leadership == l || s.closedState && l.Leading {
 		return
 	}
 	if s.reign != nil && (!l.Leading || l.Epoch != s.reign.epoch) {

@@ -33,10 +33,11 @@ type servers struct {
 	members []Server
 	layers  []Layer
 	logs    []*Log
+	patient time.Duration // heartbeat
 }
 
 func newServers(t *testing.T, n int) storetest.Cluster {
-	c := &servers{dir: t.TempDir(), layers: make([]Layer, n), logs: make([]*Log, n)}
+	c := &servers{dir: t.TempDir(), layers: make([]Layer, n), logs: make([]*Log, n), patient: 2 * time.Second}
 	for i := range n {
 		l := listen(t, "127.0.0.1:0")
 		c.layers[i] = l
@@ -55,6 +56,7 @@ func (c *servers) Open(t *testing.T, i int) store.Log {
 	l, err := New(Config{
 		Dir: filepath.Join(c.dir, c.members[i].Name), Name: c.members[i].Name, Address: c.members[i].Address,
 		Layer: c.layers[i], Servers: c.members, Logger: slog.New(slog.DiscardHandler),
+		Heartbeat: c.patient,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -63,21 +65,39 @@ func (c *servers) Open(t *testing.T, i int) store.Log {
 	return l
 }
 
-// Elect asks whoever leads to hand over until the server leads.
+// Elect asks whoever leads to hand over until the server leads. A cluster that
+// has no leader yet need not wait for the heartbeat.
 func (c *servers) Elect(t *testing.T, server int) {
 	t.Helper()
-	for t.Context().Err() == nil {
+	for try := 0; t.Context().Err() == nil; try++ {
+		nobody := true
 		for i, l := range c.logs {
-			switch lead := l.known(); {
+			lead := l.known()
+			nobody = nobody && lead.Leader == ""
+			switch {
 			case lead.Leading && i == server:
 				return
 			case lead.Leading:
 				_ = l.Transfer(c.members[server]) // not while the member is behind: asked again
 			}
 		}
+		if nobody && try%100 == 0 {
+			c.logs[server].stand(t)
+		}
 		<-time.After(time.Millisecond)
 	}
 	t.Fatal("nobody leads")
+}
+
+// stand makes a server that hears of no leader a candidate at once.
+func (l *Log) stand(t *testing.T) {
+	t.Helper()
+	conf := l.raft.ReloadableConfig()
+	for _, timeout := range []time.Duration{l.cfg.Heartbeat + time.Millisecond, l.cfg.Heartbeat} {
+		if conf.HeartbeatTimeout = timeout; l.raft.ReloadConfig(conf) != nil {
+			t.Fatal("raft refuses its timeouts")
+		}
+	}
 }
 
 func (l *Log) known() store.Leadership {

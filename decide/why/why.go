@@ -11,7 +11,12 @@
 // Spec: 000 "Entity death and destruction"; 002 "ActualLRPs", "Task States".
 package why
 
-import "drover/noun/when"
+import (
+	"fmt"
+
+	"drover/noun/entity"
+	"drover/noun/when"
+)
 
 // Blocks says what an impediment keeps from happening.
 type Blocks string
@@ -40,6 +45,7 @@ const (
 	UnitExists         Kind = "unit_exists"
 	RelationHeld       Kind = "relation_held"
 	ContainerExists    Kind = "container_exists"
+	ContainerStarting  Kind = "container_starting"
 	ChildMachineExists Kind = "child_machine_exists"
 	InstanceStarting   Kind = "instance_starting"
 	InstanceFailed     Kind = "instance_failed"
@@ -88,4 +94,18 @@ func (i Impediment) Leaves() []Impediment {
 		out = append(out, c.Leaves()...)
 	}
 	return out
+}
+
+// Summary is one sentence about an entity ("mysql (application)") and what holds
+// it. A life of 0 is that of work, which has none.
+func (s Snapshot) Summary(what string, life entity.Life, since when.Instant, found []Impediment) string {
+	switch {
+	case len(found) == 0 && life == 0:
+		return what + ": nothing holds it."
+	case len(found) == 0:
+		return fmt.Sprintf("%s is %s; nothing holds it.", what, life)
+	case life == entity.Alive || life == 0:
+		return fmt.Sprintf("%s is not ready: %s.", what, found[0].Detail)
+	}
+	return fmt.Sprintf("%s is %s%s and cannot be removed yet.", what, life, s.since(since))
 }

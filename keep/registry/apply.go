@@ -9,13 +9,13 @@ import (
 
 // change is one request being executed: a transaction on one model at a time.
 type change struct {
-	world
+	World
 	tx  *store.Txn
 	now when.Instant
 }
 
 func (r *Registry) change(tx *store.Txn, now when.Instant, m entity.ModelUID) change {
-	return change{world{r, tx, m}, tx, now}
+	return change{World{r, tx, m}, tx, now}
 }
 
 // do executes the steps in order.

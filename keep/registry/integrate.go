@@ -27,7 +27,7 @@ func (r *Registry) Integrate(tx *store.Txn, now when.Instant, m entity.ModelUID,
 	return c.addRelation(endpoints), nil
 }
 
-func (w world) infer(a, b string) ([]entity.Endpoint, error) {
+func (w World) infer(a, b string) ([]entity.Endpoint, error) {
 	var specs [2]lifecycle.Spec
 	var apps [2]entity.Application
 	for i, text := range []string{a, b} {
@@ -44,7 +44,7 @@ func (w world) infer(a, b string) ([]entity.Endpoint, error) {
 	return lifecycle.InferEndpoints(specs[0], specs[1], apps[0], apps[1])
 }
 
-func (w world) named(canonical string) (entity.Relation, bool) {
+func (w World) named(canonical string) (entity.Relation, bool) {
 	for rel := range w.r.relationByName.Rows(w.rd, string(w.m)+"/"+canonical) {
 		return rel, true
 	}
@@ -76,7 +76,7 @@ func (r *Registry) FindRelation(rd store.Reader, m entity.ModelUID, a, b string)
 		return entity.Relation{}, err
 	}
 	var found []entity.Relation
-	for _, rel := range (world{r, rd, m}).RelationsOf(sa.App) {
+	for _, rel := range (World{r, rd, m}).RelationsOf(sa.App) {
 		if rel.Counterpart(sa.App) == sb.App && fits(rel, sa) && fits(rel, sb) {
 			found = append(found, rel)
 		}

@@ -82,7 +82,7 @@ func (r *Registry) RemoveUnit(tx *store.Txn, now when.Instant, m entity.ModelUID
 }
 
 // exists reports whether the unit of this uid is still there.
-func (w world) exists(name entity.UnitName, uid entity.UID) bool {
+func (w World) exists(name entity.UnitName, uid entity.UID) bool {
 	u, ok := w.Unit(name)
 	return ok && u.UID == uid
 }
@@ -173,7 +173,7 @@ func noMachine(id entity.MachineID) error {
 }
 
 // plan says the steps in words. Nothing to do means nothing changes.
-func (w world) plan(steps []lifecycle.Step) Removed {
+func (w World) plan(steps []lifecycle.Step) Removed {
 	out := Removed{Changed: len(steps) > 0}
 	for _, s := range steps {
 		text := s.String()
@@ -188,7 +188,7 @@ func (w world) plan(steps []lifecycle.Step) Removed {
 }
 
 // planUnit says what follows from a unit's going.
-func (w world) planUnit(u entity.Unit) []string {
+func (w World) planUnit(u entity.Unit) []string {
 	var plan []string
 	if u.Deployed {
 		plan = append(plan, fmt.Sprintf("unit %s will leave its relations, stop and be removed", u.Name))

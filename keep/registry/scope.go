@@ -68,7 +68,7 @@ func (c change) addSubordinate(principal entity.Unit, app entity.AppName) entity
 }
 
 // initialSettings are the agent's, completed from the machine's address.
-func (w world) initialSettings(u entity.Unit, initial map[string]string) map[string]string {
+func (w World) initialSettings(u entity.Unit, initial map[string]string) map[string]string {
 	values := map[string]string{}
 	machine, _ := w.r.MachineOf(w.rd, w.m, u)
 	address := machine.Address

@@ -138,7 +138,7 @@ func comparePorts(a, b entity.Port) int {
 // relation is gone (G4). NotFound without the relation, or for an owner that the
 // unit never sees there; an owner that published nothing has no values.
 func (r *Registry) ReadSettings(rd store.Reader, m entity.ModelUID, ref UnitRef, id entity.RelationID, owner string) (entity.Settings, error) {
-	w := world{r, rd, m}
+	w := World{r, rd, m}
 	u, err := w.unit(ref)
 	if err != nil {
 		return entity.Settings{}, err

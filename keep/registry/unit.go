@@ -19,7 +19,7 @@ const (
 )
 
 // unit is the row that an agent means. NotFound when it is gone or another one.
-func (w world) unit(ref UnitRef) (entity.Unit, error) {
+func (w World) unit(ref UnitRef) (entity.Unit, error) {
 	u, ok := w.Unit(ref.Name)
 	if !ok || ref.UID != "" && ref.UID != u.UID {
 		return entity.Unit{}, noUnit(ref.Name)
@@ -100,7 +100,7 @@ func (c change) decided(steps []lifecycle.Step, err error) error {
 // ReportUnit records what the unit's agent says of itself. Conflict for a report
 // of an earlier incarnation. An equal report changes nothing.
 func (r *Registry) ReportUnit(tx *store.Txn, _ when.Instant, m entity.ModelUID, ref UnitRef, rep UnitReport) error {
-	u, err := (world{r, tx, m}).unit(ref)
+	u, err := (World{r, tx, m}).unit(ref)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func short(s string) string {
 
 // SetStatus records the workload's status. An equal one keeps its time.
 func (r *Registry) SetStatus(tx *store.Txn, now when.Instant, m entity.ModelUID, ref UnitRef, st entity.Status) error {
-	u, err := (world{r, tx, m}).unit(ref)
+	u, err := (World{r, tx, m}).unit(ref)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (r *Registry) ResolveAll(tx *store.Txn, now when.Instant, m entity.ModelUID
 
 // ClearResolved is the agent's word that it acts on the resolve.
 func (r *Registry) ClearResolved(tx *store.Txn, _ when.Instant, m entity.ModelUID, ref UnitRef) error {
-	u, err := (world{r, tx, m}).unit(ref)
+	u, err := (World{r, tx, m}).unit(ref)
 	if err != nil || u.Resolve == entity.ResolveNone {
 		return err
 	}

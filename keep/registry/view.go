@@ -99,7 +99,7 @@ func (r *Registry) Subordinates(rd store.Reader, m entity.ModelUID, principal en
 // SubordinateWanted reports whether the subordinate's principal is Alive and an
 // Alive container-scoped relation joins their applications.
 func (r *Registry) SubordinateWanted(rd store.Reader, m entity.ModelUID, u entity.Unit) bool {
-	return lifecycle.SubordinateWanted(world{r, rd, m}, u)
+	return lifecycle.SubordinateWanted(World{r, rd, m}, u)
 }
 
 // MachineOf is the machine that a unit runs on; a subordinate's is its
@@ -137,7 +137,7 @@ func (r *Registry) UnitRelations(rd store.Reader, m entity.ModelUID, unit entity
 	if !ok {
 		return nil
 	}
-	w := world{r, rd, m}
+	w := World{r, rd, m}
 	var out []UnitRelation
 	for _, rel := range w.RelationsOf(u.App) {
 		own, _ := rel.Endpoint(u.App)

@@ -33,9 +33,9 @@ var (
 )
 
 type optionYAML struct {
-	Type        string     `yaml:"type"`
-	Description string     `yaml:"description"`
-	Default     *yaml.Node `yaml:"default"`
+	Type        string    `yaml:"type"`
+	Description string    `yaml:"description"`
+	Default     yaml.Node `yaml:"default"`
 }
 
 // ParseConfig reads config.yaml. Errors are Invalid and name the option.
@@ -77,7 +77,7 @@ func makeOption(name string, y optionYAML) (Option, error) {
 	default:
 		return Option{}, bad(ConfigFile, field+".type", "it is %q; a type is string, int, float, boolean or secret", y.Type)
 	}
-	if y.Default == nil || y.Default.Tag == "!!null" {
+	if y.Default.Kind == 0 || y.Default.Tag == "!!null" {
 		return opt, nil
 	}
 	if y.Default.Kind != yaml.ScalarNode {

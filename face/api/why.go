@@ -2,17 +2,236 @@ package api
 
 import (
 	"context"
+	"strconv"
+	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 
+	"drover/decide/why"
+	"drover/keep/board"
+	"drover/keep/registry"
 	"drover/keep/store"
 	"drover/noun/entity"
 	"drover/noun/fault"
+	"drover/noun/when"
+	"drover/noun/work"
 	"drover/wire/droverv1"
 )
 
-func (s *Server) explain(*store.View, entity.ModelUID, *droverv1.StatusResponse) {}
+// whyAgents tells decide/why who was heard by this leader.
+type whyAgents struct {
+	s     *Server
+	model entity.ModelUID
+}
 
-func (m *modelService) Why(context.Context, *connect.Request[droverv1.WhyRequest]) (*connect.Response[droverv1.WhyResponse], error) {
-	return nil, fault.New(fault.Internal, "unwritten")
+func (a whyAgents) Heard(id entity.MachineID) (when.Instant, bool) {
+	state, heard := a.s.agentShown(registry.MachineKey(a.model, id), false)
+	return heard, state == agentAlive || state == agentAway || state == agentAwaited
+}
+
+// whyBoard is the board of a view as decide/why reads it.
+type whyBoard struct {
+	s    *Server
+	view *store.View
+}
+
+func (b whyBoard) Desired(g work.ProcessGUID) (work.DesiredLRP, bool) {
+	return b.s.cfg.Board.Desired(b.view, g)
+}
+
+func (b whyBoard) Actual(k work.LRPKey) (work.ActualLRP, bool) {
+	return b.s.cfg.Board.Actual(b.view, k, false)
+}
+
+func (b whyBoard) Task(g work.TaskGUID) (work.Task, bool) { return b.s.cfg.Board.Task(b.view, g) }
+
+func (b whyBoard) Fresh(d work.Domain) bool { return b.s.cfg.Board.Fresh(b.view, b.s.now(), d) }
+
+func (b whyBoard) RestartAt(a *work.ActualLRP) (when.Instant, bool) {
+	return b.s.cfg.Board.Crashes.RestartAt(a)
+}
+
+func (b whyBoard) Cells() []why.Cell {
+	var out []why.Cell
+	t, _ := b.s.tracker()
+	for c := range b.s.cfg.Board.AllCells(b.view) {
+		cell := why.Cell{Cell: c}
+		if t != nil {
+			if used, ok := t.Used(c.ID); ok {
+				cell.Free, cell.Known = c.Capacity.Sub(used), true
+			}
+		}
+		out = append(out, cell)
+	}
+	return out
+}
+
+func (s *Server) reasons(view *store.View, model entity.ModelUID) why.Snapshot {
+	return why.Snapshot{
+		World: s.cfg.Registry.World(view, model), Agents: whyAgents{s, model}, Board: whyBoard{s, view}, Now: s.now(),
+	}
+}
+
+func impediments(in []why.Impediment) []*droverv1.Impediment {
+	out := make([]*droverv1.Impediment, 0, len(in))
+	for _, i := range in {
+		out = append(out, &droverv1.Impediment{
+			Entity: i.Entity, Uid: i.UID, Blocks: string(i.Blocks), Kind: string(i.Kind), Subject: i.Subject, Detail: i.Detail,
+			Since: int64(i.Since), Owner: i.Owner, NextSteps: i.NextSteps, Children: impediments(i.Children),
+		})
+	}
+	return out
+}
+
+// explain adds to a status what holds each entity, and counts those held.
+func (s *Server) explain(view *store.View, model entity.ModelUID, out *droverv1.StatusResponse) {
+	r := s.reasons(view, model)
+	held := func(found []why.Impediment) []*droverv1.Impediment {
+		if len(found) > 0 {
+			out.Problems++
+		}
+		return impediments(found)
+	}
+	for _, m := range out.Machines {
+		m.Impediments = held(r.Machine(entity.MachineID(m.Id)))
+	}
+	for _, a := range out.Applications {
+		a.Impediments = held(r.Application(entity.AppName(a.Name)))
+	}
+	for _, u := range out.Units {
+		u.Impediments = held(r.Unit(entity.UnitName(u.Name)))
+	}
+	for _, rel := range out.Relations {
+		rel.Impediments = held(r.Relation(entity.RelationID(rel.Id)))
+	}
+	for _, l := range out.Lrps {
+		for _, i := range l.Indexes {
+			i.Impediments = held(r.LRP(work.LRPKey{ProcessGUID: work.ProcessGUID(l.ProcessGuid), Index: int(i.Index)}))
+		}
+	}
+	for _, t := range out.Tasks {
+		t.Impediments = held(r.Task(work.TaskGUID(t.Guid)))
+	}
+}
+
+// Why tells what holds an entity, an instance or a task, or with all everything
+// that is held.
+func (m *modelService) Why(_ context.Context, req *connect.Request[droverv1.WhyRequest]) (*connect.Response[droverv1.WhyResponse], error) {
+	view := m.cfg.Store.View()
+	model, err := m.model(view, req.Msg.GetModel())
+	if err != nil {
+		return nil, err
+	}
+	if req.Msg.GetAll() {
+		return connect.NewResponse(m.whyAll(view, model)), nil
+	}
+	a, err := m.whyOne(view, model, strings.TrimSpace(req.Msg.GetEntity()))
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&droverv1.WhyResponse{
+		Impediments: impediments(a.found), Summary: why.Summary(a.name, a.kind, a.life, m.sinceText(a), a.found),
+	}), nil
+}
+
+func (m *modelService) whyAll(view *store.View, model entity.ModelUID) *droverv1.WhyResponse {
+	st := &droverv1.StatusResponse{}
+	m.showModel(view, model, st)
+	m.showWork(view, st)
+	m.explain(view, model, st)
+	out := &droverv1.WhyResponse{Summary: "nothing is held"}
+	if st.Problems > 0 {
+		out.Summary = strconv.Itoa(int(st.Problems)) + " things are held"
+	}
+	for _, x := range st.Machines {
+		out.Impediments = append(out.Impediments, x.Impediments...)
+	}
+	for _, x := range st.Applications {
+		out.Impediments = append(out.Impediments, x.Impediments...)
+	}
+	for _, x := range st.Units {
+		out.Impediments = append(out.Impediments, x.Impediments...)
+	}
+	for _, x := range st.Relations {
+		out.Impediments = append(out.Impediments, x.Impediments...)
+	}
+	for _, l := range st.Lrps {
+		for _, x := range l.Indexes {
+			out.Impediments = append(out.Impediments, x.Impediments...)
+		}
+	}
+	for _, x := range st.Tasks {
+		out.Impediments = append(out.Impediments, x.Impediments...)
+	}
+	return out
+}
+
+// answer is what is known about one thing that somebody asked about.
+type answer struct {
+	name, kind string
+	life       entity.Life
+	since      when.Instant
+	found      []why.Impediment
+}
+
+func (m *modelService) sinceText(a answer) string {
+	if a.since.IsZero() {
+		return ""
+	}
+	return " since " + m.now().Sub(a.since).Round(time.Second).String()
+}
+
+// whyOne finds what the text names: "mysql", "mysql/0", "3", "web", "web/3",
+// "task:hello", or the ends of a relation.
+func (m *modelService) whyOne(view *store.View, model entity.ModelUID, text string) (answer, error) {
+	reg, r := m.cfg.Registry, m.reasons(view, model)
+	missing := fault.New(fault.NotFound, "there is nothing called %q", text).
+		Why("no application, unit, machine, relation, process or task has this name").Try("drover status")
+	if guid, ok := strings.CutPrefix(text, "task:"); ok {
+		t, ok := m.cfg.Board.Task(view, work.TaskGUID(guid))
+		if !ok {
+			return answer{}, missing
+		}
+		return answer{text, "task, " + t.State.String(), entity.Alive, t.Updated, r.Task(t.GUID)}, nil
+	}
+	if a, b, two := strings.Cut(text, " "); two {
+		rel, err := reg.FindRelation(view, model, a, strings.TrimSpace(b))
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{rel.CanonicalName(), "relation", rel.Life, rel.Since, r.Relation(rel.ID)}, nil
+	}
+	if app, ok := reg.Application(view, model, entity.AppName(text)); ok {
+		return answer{text, "application", app.Life, app.Since, r.Application(app.Name)}, nil
+	}
+	if u, ok := reg.Unit(view, model, entity.UnitName(text)); ok {
+		return answer{text, "unit", u.Life, u.Since, r.Unit(u.Name)}, nil
+	}
+	id := entity.MachineID(strings.TrimPrefix(text, "machine:"))
+	if mach, ok := reg.Machine(view, model, id); ok {
+		return answer{text, "machine", mach.Life, mach.Since, r.Machine(id)}, nil
+	}
+	if t, err := parseTarget(text); err == nil && t.lrp.ProcessGUID != "" {
+		if a, ok := m.cfg.Board.Actual(view, t.lrp, false); ok {
+			return answer{text, "instance, " + a.State.String(), entity.Alive, a.Since, r.LRP(t.lrp)}, nil
+		}
+		if d, ok := m.cfg.Board.Desired(view, t.lrp.ProcessGUID); ok && t.lrp.Index < d.Instances {
+			return answer{text, "instance", entity.Alive, d.Created, r.LRP(t.lrp)}, nil
+		}
+		return answer{}, missing
+	}
+	return m.whyProcess(view, r, text, missing)
+}
+
+func (m *modelService) whyProcess(view *store.View, r why.Snapshot, text string, missing error) (answer, error) {
+	d, ok := m.cfg.Board.Desired(view, work.ProcessGUID(text))
+	if !ok {
+		return answer{}, missing
+	}
+	a := answer{name: text, kind: "process", life: entity.Alive, since: d.Created}
+	for _, row := range board.Readers(m.cfg.Board.ActualsOf(view, d.ProcessGUID)) {
+		a.found = append(a.found, r.LRP(row.LRPKey)...)
+	}
+	return a, nil
 }

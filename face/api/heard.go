@@ -61,6 +61,7 @@ func (a *agentService) heard(ctx context.Context, report *droverv1.CellReport) e
 			return err
 		}
 	}
+	a.hub.Acknowledge(m.Key(), report.GetLastWork())
 	tracker.Report(m.Cell, presence.Report{
 		Reserved: convert.ResourcesFromWire(report.GetReserved()), Capacity: facts.Capacity,
 		Evacuating: facts.Evacuating, Unfit: facts.Unfit, LastWork: report.GetLastWork(),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"time"
 
 	"connectrpc.com/connect"
 
@@ -131,7 +130,7 @@ func (m *modelService) Why(_ context.Context, req *connect.Request[droverv1.WhyR
 		return nil, err
 	}
 	return connect.NewResponse(&droverv1.WhyResponse{
-		Impediments: impediments(a.found), Summary: why.Summary(a.name, a.kind, a.life, m.sinceText(a), a.found),
+		Impediments: impediments(a.found), Summary: m.reasons(view, model).Summary(a.name+" ("+a.kind+")", a.life, a.since, a.found),
 	}), nil
 }
 
@@ -170,16 +169,9 @@ func (m *modelService) whyAll(view *store.View, model entity.ModelUID) *droverv1
 // answer is what is known about one thing that somebody asked about.
 type answer struct {
 	name, kind string
-	life       entity.Life
+	life       entity.Life // of an entity
 	since      when.Instant
 	found      []why.Impediment
-}
-
-func (m *modelService) sinceText(a answer) string {
-	if a.since.IsZero() {
-		return ""
-	}
-	return " since " + m.now().Sub(a.since).Round(time.Second).String()
 }
 
 // whyOne finds what the text names: "mysql", "mysql/0", "3", "web", "web/3",
@@ -193,7 +185,7 @@ func (m *modelService) whyOne(view *store.View, model entity.ModelUID, text stri
 		if !ok {
 			return answer{}, missing
 		}
-		return answer{text, "task, " + t.State.String(), entity.Alive, t.Updated, r.Task(t.GUID)}, nil
+		return answer{text, "task, " + t.State.String(), 0, t.Updated, r.Task(t.GUID)}, nil
 	}
 	if a, b, two := strings.Cut(text, " "); two {
 		rel, err := reg.FindRelation(view, model, a, strings.TrimSpace(b))
@@ -214,10 +206,10 @@ func (m *modelService) whyOne(view *store.View, model entity.ModelUID, text stri
 	}
 	if t, err := parseTarget(text); err == nil && t.lrp.ProcessGUID != "" {
 		if a, ok := m.cfg.Board.Actual(view, t.lrp, false); ok {
-			return answer{text, "instance, " + a.State.String(), entity.Alive, a.Since, r.LRP(t.lrp)}, nil
+			return answer{text, "instance, " + a.State.String(), 0, a.Since, r.LRP(t.lrp)}, nil
 		}
 		if d, ok := m.cfg.Board.Desired(view, t.lrp.ProcessGUID); ok && t.lrp.Index < d.Instances {
-			return answer{text, "instance", entity.Alive, d.Created, r.LRP(t.lrp)}, nil
+			return answer{text, "instance", 0, d.Created, r.LRP(t.lrp)}, nil
 		}
 		return answer{}, missing
 	}
@@ -229,7 +221,7 @@ func (m *modelService) whyProcess(view *store.View, r why.Snapshot, text string,
 	if !ok {
 		return answer{}, missing
 	}
-	a := answer{name: text, kind: "process", life: entity.Alive, since: d.Created}
+	a := answer{name: text, kind: "process", since: d.Created}
 	for _, row := range board.Readers(m.cfg.Board.ActualsOf(view, d.ProcessGUID)) {
 		a.found = append(a.found, r.LRP(row.LRPKey)...)
 	}

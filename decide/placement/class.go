@@ -1,0 +1,84 @@
+package placement
+
+import (
+	"strings"
+
+	"github.com/tidwall/btree"
+
+	"drover/noun/work"
+)
+
+// ranked is a cell in the order of use, then id.
+type ranked struct {
+	use  int64
+	cell int
+}
+
+func lessUsed(a, b ranked) bool {
+	if a.use != b.use {
+		return a.use < b.use
+	}
+	return a.cell < b.cell
+}
+
+// class is the cells that pass the filters for all items with the same demands,
+// in each zone in the order of use.
+type class struct {
+	member []bool
+	byUse  []*btree.BTreeG[ranked] // by zone
+	failed []work.Resources        // found no room in this batch
+	errors map[work.Resources]string
+}
+
+func (a *auction) class(s *work.Spec) *class {
+	name := strings.Join([]string{
+		s.Stack, Runtime(s.RootFS), strings.Join(s.PlacementTags, "\x01"), strings.Join(s.VolumeDrivers, "\x01"),
+	}, "\x00")
+	if cl, ok := a.classes[name]; ok {
+		return cl
+	}
+	cl := &class{member: make([]bool, len(a.cells)), errors: map[work.Resources]string{}}
+	for range a.zones {
+		cl.byUse = append(cl.byUse, btree.NewBTreeGOptions(lessUsed, btree.Options{NoLocks: true}))
+	}
+	for i := range a.cells {
+		if f, _ := objection(&a.cells[i], s); f < 0 {
+			cl.member[i] = true
+			cl.byUse[a.zone[i]].Set(ranked{a.use[i], i})
+		}
+	}
+	a.classes[name] = cl
+	a.list = append(a.list, cl)
+	return cl
+}
+
+// hopeless reports whether something as small found no room already: use only
+// grows within a batch.
+func (cl *class) hopeless(need work.Resources) bool {
+	for _, f := range cl.failed {
+		if need.MemoryMB >= f.MemoryMB && need.DiskMB >= f.DiskMB && need.Containers >= f.Containers {
+			return true
+		}
+	}
+	return false
+}
+
+const maxFailed = 16
+
+func (cl *class) gaveUp(need work.Resources) {
+	if len(cl.failed) == maxFailed {
+		copy(cl.failed, cl.failed[1:])
+		cl.failed = cl.failed[:maxFailed-1]
+	}
+	cl.failed = append(cl.failed, need)
+}
+
+func (a *auction) explain(it *Item) string {
+	cl := a.class(it.Spec)
+	text, ok := cl.errors[it.Resources]
+	if !ok {
+		text = explain(a.cells, it)
+		cl.errors[it.Resources] = text
+	}
+	return text
+}

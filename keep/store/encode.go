@@ -14,7 +14,7 @@ var (
 
 func must[T any](v T, err error) T {
 	if err != nil {
-		panic(err)
+		panic(err) //nolint:forbidigo // of constants, and of a log that cannot fail
 	}
 	return v
 }

@@ -77,14 +77,13 @@ func (h *head) add(at when.Instant, changes []Change) error {
 }
 
 // seal closes the open group, to be handed to the log.
-func (h *head) seal(schema *Schema) *group {
+func (h *head) seal(schema *Schema) {
 	g := h.open
 	h.open, h.flying = nil, g
 	putHeader(g.entry, g.id, len(g.sets))
 	h.sealed = copyDirty(h.sealed, h.tables, h.dirty)
 	clear(h.dirty)
 	g.view = &View{schema: schema, state: h.sealed, rev: h.rev}
-	return g
 }
 
 func (g *group) finish(err error) {

@@ -27,7 +27,7 @@ func TestLoopsRunWhileTheServerLeads(t *testing.T) {
 		t.Errorf("epoch %d, want 1", e)
 	}
 	c.Elect("b")
-	if err := <-ended; err != errReignEnded {
+	if err := <-ended; !errors.Is(err, errReignEnded) {
 		t.Errorf("the loops ended by %v", err)
 	}
 	if l := s.Leadership(); l.Leading || l.Leader != "b" {
@@ -49,7 +49,7 @@ func TestLoopsRunWhileTheServerLeads(t *testing.T) {
 func TestALoopThatFailsEndsTheRun(t *testing.T) {
 	s := OpenMemory(NewSchema())
 	broken := errors.New("broken")
-	if err := s.WhileLeading(t.Context(), func(context.Context, uint64) error { return broken }); err != broken {
+	if err := s.WhileLeading(t.Context(), func(context.Context, uint64) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("ended by %v", err)
 	}
 }

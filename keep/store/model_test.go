@@ -118,7 +118,7 @@ func transact(rt *rapid.T, z *zoo, s *Store, m *model) {
 		return nil
 	})
 	if fails {
-		if err != no {
+		if !errors.Is(err, no) {
 			rt.Fatalf("error %v", err)
 		}
 		return

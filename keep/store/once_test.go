@@ -22,7 +22,7 @@ func TestARequestIsAnsweredOnce(t *testing.T) {
 		})
 	}
 	no := errors.New("no")
-	if _, _, err := ask("r1", no); err != no {
+	if _, _, err := ask("r1", no); !errors.Is(err, no) {
 		t.Errorf("error %v, want the function's", err)
 	}
 	first, rev, err := ask("r1", nil)

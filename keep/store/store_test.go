@@ -74,7 +74,7 @@ func TestAFailedTransactionLeavesNothing(t *testing.T) {
 		}
 		return no
 	})
-	if err != no {
+	if !errors.Is(err, no) {
 		t.Errorf("error %v, want the function's own", err)
 	}
 	after := s.View()

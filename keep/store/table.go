@@ -71,7 +71,7 @@ type Def[R any] struct {
 // mistake of the program.
 func Add[R any](s *Schema, d Def[R]) *Table[R] {
 	if _, dup := s.byName[d.Name]; dup {
-		panic(fmt.Sprintf("store: table %q added twice", d.Name))
+		panic(fmt.Sprintf("store: table %q added twice", d.Name)) //nolint:forbidigo // the program's schema is wrong
 	}
 	def := &tableDef{
 		id:      len(s.tables),

@@ -24,13 +24,15 @@ type folder struct {
 	lock *os.File
 }
 
-// note says which formats a program has written. It is on disk before they are.
+// note says whose folder it is and which formats a program has written. It is on
+// disk before they are.
 type note struct {
+	Server string           `json:"server"`
 	Format uint64           `json:"format"`
 	Tables map[string]uint8 `json:"tables"` // the version of each table's rows
 }
 
-func openFolder(dir string, versions map[string]uint8) (*folder, error) {
+func openFolder(dir, server string, versions map[string]uint8) (*folder, error) {
 	if err := mkdirs(dir, "wal"); err != nil {
 		return nil, err
 	}
@@ -42,7 +44,7 @@ func openFolder(dir string, versions map[string]uint8) (*folder, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(inUse(dir, err), lock.Close())
 	}
-	if err := f.admit(versions); err != nil {
+	if err := f.admit(server, versions); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	return f, nil
@@ -62,10 +64,11 @@ func (f *folder) close() error {
 	return f.lock.Close()
 }
 
-// admit refuses what a newer program wrote, and notes what this one will write.
-func (f *folder) admit(versions map[string]uint8) error {
+// admit refuses what a newer program or another server wrote, and notes what this
+// one will write.
+func (f *folder) admit(server string, versions map[string]uint8) error {
 	path := filepath.Join(f.dir, "FORMAT")
-	n := note{Tables: map[string]uint8{}}
+	n := note{Server: server, Tables: map[string]uint8{}}
 	old, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -75,6 +78,10 @@ func (f *folder) admit(versions map[string]uint8) error {
 		if err := json.Unmarshal(old, &n); err != nil {
 			return unreadable(f.dir, fmt.Errorf("%s: %w", path, err))
 		}
+	}
+	if n.Server != server {
+		return fault.New(fault.Conflict, "the data folder %s belongs to another server", f.dir).
+			Why("it was made by server %s and this one is %s", n.Server, server)
 	}
 	if n.Format > store.Format {
 		return store.NewerFormat("the data folder "+f.dir, n.Format)

@@ -111,6 +111,34 @@ func TestAFolderOfANewerProgramIsRefusedAndLeftAsItIs(t *testing.T) {
 	}
 }
 
+func TestAServerMayMoveButNotChangeItsName(t *testing.T) {
+	dir := t.TempDir()
+	schema, rows := newTable(1)
+	s, _ := opened(t, alone(dir), schema)
+	put(t, s, rows, row{Key: "a"})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := alone(dir)
+	other.Name = "b"
+	if _, _, err := open(other, schema); !fault.Is(err, fault.Conflict) {
+		t.Errorf("the folder of another server: %v", err)
+	}
+	moved := alone(dir)
+	moved.Address = "127.0.0.1:2"
+	_, l := opened(t, moved, schema)
+	for {
+		members, err := l.Servers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(members) == 1 && members[0].Address == moved.Address {
+			return
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
 func TestASnapshotIsTakenWhenTheLogHasGrown(t *testing.T) {
 	dir := t.TempDir()
 	schema, rows := newTable(1)

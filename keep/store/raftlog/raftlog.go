@@ -58,7 +58,7 @@ func New(cfg Config) (*Log, error) {
 // within milliseconds.
 func (l *Log) Start(m store.Machine) (err error) {
 	l.machine = m
-	if l.folder, err = openFolder(l.cfg.Dir, m.Versions()); err != nil {
+	if l.folder, err = openFolder(l.cfg.Dir, l.cfg.Name, m.Versions()); err != nil {
 		return err
 	}
 	defer func() {

@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"slices"
 	"time"
 
 	"drover/keep/store"
@@ -58,12 +59,28 @@ func (l *Log) ascend(reign, term uint64) {
 		}
 		l.mu.Unlock()
 		if err == nil {
+			l.correctAddress()
 			return
 		}
 		select {
 		case <-l.stop:
 			return
 		case <-time.After(l.cfg.Heartbeat):
+		}
+	}
+}
+
+// correctAddress tells the cluster where this server is now, if it moved while it
+// was down. Only a leader can, and one that cannot now does at its next reign.
+func (l *Log) correctAddress() {
+	members, err := l.Servers()
+	if err != nil {
+		return
+	}
+	self := Server{l.cfg.Name, l.cfg.Address}
+	if !slices.Contains(members, self) {
+		if err := l.AddServer(self); err != nil {
+			l.cfg.Logger.Warn("the cluster has an old address of this server", "err", err)
 		}
 	}
 }

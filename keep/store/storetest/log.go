@@ -25,7 +25,7 @@ type Cluster interface {
 }
 
 // Log runs the contract of store.Log against clusters that the function makes.
-func Log(t *testing.T, make func(t *testing.T, servers int) Cluster) {
+func Log(t *testing.T, newCluster func(t *testing.T, servers int) Cluster) {
 	for _, c := range []struct {
 		name    string
 		servers int
@@ -42,7 +42,7 @@ func Log(t *testing.T, make func(t *testing.T, servers int) Cluster) {
 		{"a closed log takes nothing, and can be closed again", 1, closedTakesNothing},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := &logBench{Cluster: make(t, c.servers)}
+			b := &logBench{Cluster: newCluster(t, c.servers)}
 			for i := range c.servers {
 				b.logs, b.machines = append(b.logs, nil), append(b.machines, nil)
 				b.start(t, i)

@@ -12,7 +12,7 @@ import (
 )
 
 // Store runs the store's promises over clusters that the function makes.
-func Store(t *testing.T, make func(t *testing.T, servers int) Cluster) {
+func Store(t *testing.T, newCluster func(t *testing.T, servers int) Cluster) {
 	for _, c := range []struct {
 		name    string
 		servers int
@@ -28,7 +28,7 @@ func Store(t *testing.T, make func(t *testing.T, servers int) Cluster) {
 		{"many callers lose no write", 1, noLostWrite},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := &storeBench{Cluster: make(t, c.servers), garden: newGarden()}
+			b := &storeBench{Cluster: newCluster(t, c.servers), garden: newGarden()}
 			for i := range c.servers {
 				b.stores = append(b.stores, nil)
 				b.open(t, i)

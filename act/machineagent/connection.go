@@ -169,13 +169,17 @@ func (a *Agent) runAcks(ctx context.Context) {
 	for {
 		select {
 		case ack := <-a.acks:
-			call, cancel := context.WithTimeout(ctx, callTime)
-			if err := a.cfg.Server.AckWork(call, ack); err != nil {
-				a.cfg.Log.Warn("the auctioneer did not hear the cell's answer", "batch", ack.GetBatch(), "err", err)
-			}
-			cancel()
+			a.answer(ctx, ack)
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+func (a *Agent) answer(ctx context.Context, ack *droverv1.AckWorkRequest) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	if err := a.cfg.Server.AckWork(ctx, ack); err != nil {
+		a.cfg.Log.Warn("the auctioneer did not hear the cell's answer", "batch", ack.GetBatch(), "err", err)
 	}
 }

@@ -127,7 +127,7 @@ func (j *joinService) Join(ctx context.Context, req *connect.Request[droverv1.Jo
 		if err := j.cfg.Registry.SetMachineKey(tx, m.Model, m.ID, hash); err != nil {
 			return nil, err
 		}
-		return j.certify(ca, m, public)
+		return j.certify(tx, ca, m, public)
 	})
 }
 
@@ -188,7 +188,7 @@ func (j *joinService) Renew(ctx context.Context, req *connect.Request[droverv1.R
 		if err := j.cfg.Registry.SetMachineKey(tx, m.Model, m.ID, hash); err != nil {
 			return nil, err
 		}
-		return j.certify(ca, m, public)
+		return j.certify(tx, ca, m, public)
 	})
 }
 
@@ -201,9 +201,13 @@ func requestKey(csr []byte) (public crypto.PublicKey, hash string, err error) {
 	return public, hash, err
 }
 
-func (j *joinService) certify(ca *pki.Authority, m entity.Machine, public crypto.PublicKey) (*droverv1.JoinResponse, error) {
+func (j *joinService) certify(tx *store.Txn, ca *pki.Authority, m entity.Machine, public crypto.PublicKey) (*droverv1.JoinResponse, error) {
 	cluster := pki.ClusterOf(ca.Cert)
 	id := pki.MachineIdentity(cluster, string(m.Model), string(m.ID), string(m.UID))
+	model, ok := j.cfg.Registry.Model(tx, m.Model)
+	if !ok {
+		return nil, fault.New(fault.Denied, "the model of machine %s is gone", m.ID).Try("drover join-token")
+	}
 	cert, err := ca.Issue(id, public, j.cfg.Now(), pki.MachineLifetime)
 	if err != nil {
 		return nil, err
@@ -211,5 +215,6 @@ func (j *joinService) certify(ca *pki.Authority, m entity.Machine, public crypto
 	return &droverv1.JoinResponse{
 		Certificate: cert.Raw, Ca: ca.Cert.Raw, Machine: string(m.ID), MachineUid: string(m.UID), ModelUid: string(m.Model),
 		Servers: j.cfg.Servers(), ClusterId: cluster, Now: int64(j.now()),
+		Cell: string(registry.CellID(model, m.ID)),
 	}, nil
 }

@@ -18,6 +18,7 @@ import (
 type Folder struct {
 	Servers   []string `json:"servers"`
 	ClusterID string   `json:"cluster_id"`
+	Cell      string   `json:"cell,omitempty"` // of a machine's agent
 }
 
 // AdminName is the base name of the credential files in a configuration folder.

@@ -18,12 +18,13 @@ type Joined struct {
 	Pair     pki.Pair
 	Identity pki.Identity
 	Servers  []string
+	Cell     string        // id of the machine's cell
 	Skew     time.Duration // the server's clock minus ours
 }
 
 // Save writes the identity and the servers into the folder, under the name.
 func (j *Joined) Save(dir, name string) error {
-	return Folder{Servers: j.Servers, ClusterID: j.Identity.Cluster}.Save(dir, name, &j.Pair)
+	return Folder{Servers: j.Servers, ClusterID: j.Identity.Cluster, Cell: j.Cell}.Save(dir, name, &j.Pair)
 }
 
 // JoinConfig is what a machine says when it joins.
@@ -114,7 +115,7 @@ func (j *Joined) accept(msg *droverv1.JoinResponse, cfg Config) error {
 	if !j.Pair.Key.PublicKey.Equal(cert.PublicKey) {
 		return bad.Why("the certificate is for another key")
 	}
-	j.Pair.Cert, j.Identity, j.Servers = cert, id, msg.Servers
+	j.Pair.Cert, j.Identity, j.Servers, j.Cell = cert, id, msg.Servers, msg.Cell
 	if len(j.Servers) == 0 {
 		j.Servers = cfg.Servers
 	}

@@ -412,6 +412,7 @@ type JoinResponse struct {
 	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"` // host:port
 	ClusterId     string                 `protobuf:"bytes,7,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	Now           int64                  `protobuf:"varint,8,opt,name=now,proto3" json:"now,omitempty"`
+	Cell          string                 `protobuf:"bytes,9,opt,name=cell,proto3" json:"cell,omitempty"` // id of the machine's cell
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -500,6 +501,13 @@ func (x *JoinResponse) GetNow() int64 {
 		return x.Now
 	}
 	return 0
+}
+
+func (x *JoinResponse) GetCell() string {
+	if x != nil {
+		return x.Cell
+	}
+	return ""
 }
 
 // ReadLog asks for the log of a unit, an LRP instance, a task or a machine.
@@ -988,7 +996,7 @@ const file_drover_v1_server_proto_rawDesc = "" +
 	"\fRenewRequest\x12\x10\n" +
 	"\x03csr\x18\x01 \x01(\fR\x03csr\x12 \n" +
 	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x1c\n" +
-	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xe3\x01\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xf7\x01\n" +
 	"\fJoinResponse\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x0e\n" +
 	"\x02ca\x18\x02 \x01(\fR\x02ca\x12\x18\n" +
@@ -999,7 +1007,8 @@ const file_drover_v1_server_proto_rawDesc = "" +
 	"\aservers\x18\x06 \x03(\tR\aservers\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\a \x01(\tR\tclusterId\x12\x10\n" +
-	"\x03now\x18\b \x01(\x03R\x03now\"\x89\x01\n" +
+	"\x03now\x18\b \x01(\x03R\x03now\x12\x12\n" +
+	"\x04cell\x18\t \x01(\tR\x04cell\"\x89\x01\n" +
 	"\x0eReadLogRequest\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12\x16\n" +

@@ -212,15 +212,21 @@ func (t *Tracker) Report(id work.CellID, r Report) {
 		t.mu.Unlock()
 		return
 	}
-	changed := !c.reported || c.report != r
+	better := !c.reported || roomier(c.report, r) || c.report.Unfit != r.Unfit || c.report.Evacuating != r.Evacuating
 	c.report, c.reported = r, true
 	for len(c.sent) > 0 && c.sent[0].batch <= r.LastWork {
 		c.sent = c.sent[1:]
 	}
 	t.mu.Unlock()
-	if changed {
+	if better {
 		t.ring()
 	}
+}
+
+// roomier reports whether some good is freer than before.
+func roomier(before, now Report) bool {
+	was, is := before.Capacity.Sub(before.Reserved), now.Capacity.Sub(now.Reserved)
+	return is.MemoryMB > was.MemoryMB || is.DiskMB > was.DiskMB || is.Containers > was.Containers
 }
 
 // ForgetCell drops a cell that is lost or removed: it reports afresh.
@@ -288,8 +294,9 @@ func (t *Tracker) Used(id work.CellID) (work.Resources, bool) {
 	return used, true
 }
 
-// Watch returns a channel that receives after a report or connection changed
-// what a reader would see, and a function that ends it.
+// Watch returns a channel that receives after a cell reported more room or
+// another condition, or an agent left or lost its connection, and a function
+// that ends it.
 func (t *Tracker) Watch() (bell <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	t.mu.Lock()

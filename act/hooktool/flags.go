@@ -102,6 +102,9 @@ func parse(t *tool, args []string) (*flags, error) {
 				}
 				value = args[i]
 			}
+			if name == "format" && t.formats && !slices.Contains(formats, value) {
+				return nil, fmt.Errorf("invalid value %q for option --format: unknown format %q", value, value)
+			}
 			f.value[name] = value
 		default:
 			return nil, fmt.Errorf("option provided but not defined: %s", strings.SplitN(arg, "=", 2)[0])

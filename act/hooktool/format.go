@@ -3,11 +3,12 @@ package hooktool
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
+
+var formats = []string{"smart", "json", "yaml"}
 
 // format prints a value as charms expect it. Smart prints a string as it is, a
 // list of strings line by line, True and False, and everything else as YAML;
@@ -22,10 +23,8 @@ func format(asked, byDefault string, value any) ([]byte, error) {
 		return append(out, '\n'), err
 	case "yaml":
 		return formatYAML(value)
-	case "", "smart":
-		return formatSmart(value)
 	default:
-		return nil, fmt.Errorf("invalid value %q for option --format: unknown format %q", asked, asked)
+		return formatSmart(value)
 	}
 }
 

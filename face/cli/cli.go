@@ -75,6 +75,7 @@ type Share struct {
 // MachineOptions say how a local machine's supervisor starts.
 type MachineOptions struct {
 	Data    string
+	Detach  bool // start it in a process of its own and return when it is on
 	Address string
 	Local   Share
 }
@@ -164,6 +165,9 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	}
 	return a.fail(ctx, cmd, err)
 }
+
+// Exit is an error that ends the command line with the code and says nothing.
+func Exit(code int) error { return exitCode(code) }
 
 // exitCode is an error that has been reported already.
 type exitCode int

@@ -70,6 +70,7 @@ func (a *App) machineCmd() *cobra.Command {
 		},
 	}
 	localFlags(cmd, &o.Address, &o.Local)
+	cmd.Flags().BoolVar(&o.Detach, "detach", false, "return when it is on")
 	return cmd
 }
 
@@ -170,7 +171,7 @@ func (a *App) join(cmd *cobra.Command, token, address string, foreground bool) e
 	if err := j.Save(dir, AgentName); err != nil {
 		return err
 	}
-	a.say("Joined as machine %s.", j.Identity.Name)
+	a.say("Joined as machine %s.", j.Identity.Machine)
 	if address == "" {
 		address = reaches(j.Servers)
 	}

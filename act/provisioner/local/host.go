@@ -33,9 +33,9 @@ func (c Capacity) share(machines int) Capacity {
 	return Capacity{CPUs: c.CPUs, MemoryMB: max(c.MemoryMB/parts, 1), DiskMB: max(c.DiskMB/parts, 1)}
 }
 
-// hostCapacity asks the host, within the bounds of the control group that the
+// HostCapacity asks the host, within the bounds of the control group that the
 // process is in.
-func hostCapacity(dir string) (Capacity, error) {
+func HostCapacity(dir string) (Capacity, error) {
 	c := Capacity{CPUs: runtime.GOMAXPROCS(0)}
 	b, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

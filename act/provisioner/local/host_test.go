@@ -26,7 +26,7 @@ func TestAddressesDoNotRepeat(t *testing.T) {
 }
 
 func TestTheHostIsFound(t *testing.T) {
-	c, err := hostCapacity(t.TempDir())
+	c, err := HostCapacity(t.TempDir())
 	if err != nil || c.CPUs < 1 || c.MemoryMB < 1 || c.DiskMB < 1 {
 		t.Errorf("got %+v, %v", c, err)
 	}

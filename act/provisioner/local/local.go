@@ -76,7 +76,7 @@ type instance struct {
 // New makes a provider; the folder is made if it is not there.
 func New(cfg Config) (*Provider, error) {
 	if cfg.Host == (Capacity{}) {
-		host, err := hostCapacity(filepath.Dir(cfg.Dir))
+		host, err := HostCapacity(filepath.Dir(cfg.Dir))
 		if err != nil {
 			return nil, err
 		}

@@ -49,7 +49,7 @@ func playMachine(args []string) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	err := machine.Run(ctx, machine.Config{
-		Dir: dir, Agent: []string{os.Args[0], "agent", "{boot}"}, NeverAgain: 42,
+		Dir: dir, Agent: []string{os.Args[0], "agent", "{boot}"}, OffCode: 42,
 		Ready: machine.Announce, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -232,7 +232,7 @@ func TestAPowerCutTakesTheAgentAlongAndTheNextBootEndsTheRest(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatMustNeverRunAgainTurnsTheMachineOff(t *testing.T) {
+func TestAnAgentCanTurnTheMachineOff(t *testing.T) {
 	dir := t.TempDir()
 	p := open(t, dir)
 	if err := os.MkdirAll(filepath.Join(dir, "1"), 0o700); err != nil {

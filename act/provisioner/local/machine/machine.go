@@ -49,12 +49,12 @@ const (
 
 // Config is what a supervisor needs.
 type Config struct {
-	Dir        string   // the machine's folder
-	Agent      []string // program and arguments; "{boot}" is replaced by the boot id
-	NeverAgain int      // exit code of an agent that must not be started again
-	Grace      time.Duration
-	Ready      func(error) // called once: the machine is on, or why it is not; may be nil
-	Log        *slog.Logger
+	Dir     string   // the machine's folder
+	Agent   []string // program and arguments; "{boot}" is replaced by the boot id
+	OffCode int      // exit code by which the agent asks for power-off
+	Grace   time.Duration
+	Ready   func(error) // called once: the machine is on, or why it is not; may be nil
+	Log     *slog.Logger
 }
 
 // How long the agent has to go at a power-off unless Grace says otherwise, and
@@ -68,7 +68,7 @@ const (
 )
 
 // Run is the machine from power-on to power-off: until the context ends or the
-// agent says that it must never run again.
+// agent asks for it, because its machine is dead or was told to be off.
 func Run(ctx context.Context, cfg Config) error {
 	if cfg.Grace == 0 {
 		cfg.Grace = defaultGrace
@@ -162,8 +162,8 @@ func (s *supervisor) keep(ctx context.Context) {
 			return
 		case err != nil:
 			s.cfg.Log.Warn("cannot start the agent", "err", err, "again_in", wait)
-		case code == s.cfg.NeverAgain:
-			s.cfg.Log.Info("the agent must never run again: power-off")
+		case code == s.cfg.OffCode:
+			s.cfg.Log.Info("the agent asks for power-off")
 			return
 		default:
 			s.cfg.Log.Warn("the agent has ended", "exit", code, "again_in", wait)

@@ -25,7 +25,7 @@ func integrating(l *lab, a, b string) func(*store.Txn) error {
 	return func(tx *store.Txn) error { _, err := l.r.Integrate(tx, l.now, l.m, a, b); return err }
 }
 
-// Rule: E-009 E-014 E-017 E-114
+// Rule: E-009 E-014 E-017
 func TestDeployCreatesTheApplicationItsUnitsAndTheirMachines(t *testing.T) {
 	l := newLab(t)
 	c := l.deploy("blog", "wiki", 3)
@@ -152,7 +152,7 @@ func TestAddUnitIsForAlivePrincipals(t *testing.T) {
 	l.refused(fault.Conflict, adding(l, AddUnitsRequest{App: "blog"}))
 }
 
-// Rule: E-020 E-021 E-091
+// Rule: E-020 E-021
 func TestUnitsGoToTheLowestCleanMachineElseToANewOne(t *testing.T) {
 	big := entity.Constraints{MemoryMB: 4096}
 	for _, tc := range []struct {

@@ -44,7 +44,9 @@ func (s *step) probe(ctx context.Context, began time.Time) (next loop.Next, acte
 		next, err = s.conclude(ctx, work.RunResult{Failed: true, FailureReason: fmt.Sprintf("not healthy within %v: %s", s.startTimeout(), why)})
 		return next, true, err
 	}
-	s.at(mon.next)
+	if mon.next.After(s.now) { // else a round is under way, and its end will be told
+		s.at(mon.next)
+	}
 	return loop.Next{}, false, nil
 }
 

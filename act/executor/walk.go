@@ -166,7 +166,7 @@ func (w *walk) timeout(name string, t *work.TimeoutAction) verdict {
 	}
 	deadline := v.first.Add(time.Duration(t.MS) * time.Millisecond)
 	switch {
-	case v.done && !v.ended.After(deadline):
+	case v.done && v.ended.Before(deadline):
 		return v
 	case !v.done && w.now.Before(deadline):
 		if w.wake.IsZero() || deadline.Before(w.wake) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"connectrpc.com/connect"
 
@@ -20,8 +21,8 @@ import (
 
 type leafKey struct{}
 
-// maxUnary bounds the announced body of a request that is one message. Streams
-// announce no length; each of their messages is bounded.
+// maxUnary bounds the body of a request that is one message. Of streams each
+// message is bounded.
 const maxUnary = maxMessage + 1<<10
 
 // door is what a request meets before its service: bounds, the leader, the
@@ -39,6 +40,9 @@ func (s *Server) door(next http.Handler) http.Handler {
 			_ = errs.Write(w, r, convert.ConnectError(fault.New(fault.ResourceExhausted, "the request is too large").
 				Why("it has %d bytes, at most %d are read", r.ContentLength, maxUnary))) // the asker is gone otherwise
 			return
+		}
+		if kind := r.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/connect+") && !strings.HasPrefix(kind, "application/grpc") {
+			r.Body = http.MaxBytesReader(w, r.Body, maxUnary)
 		}
 		l := s.cfg.Store.Leadership()
 		if g, known := grants[r.URL.Path]; known && !g.any && !l.Leading {

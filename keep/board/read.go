@@ -14,6 +14,11 @@ func (b *Board) Desired(r store.Reader, g work.ProcessGUID) (work.DesiredLRP, bo
 	return b.desired.Get(r, string(g))
 }
 
+// IsDesired reports whether a desired LRP has the guid.
+func (b *Board) IsDesired(r store.Reader, g work.ProcessGUID) bool {
+	return b.desired.Has(r, string(g))
+}
+
 // AllDesired are the desired LRPs in the order of their guids.
 func (b *Board) AllDesired(r store.Reader) iter.Seq[work.DesiredLRP] { return b.desired.All(r) }
 

@@ -1,0 +1,129 @@
+package converger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"drover/decide/convergence"
+	"drover/internal/loop"
+	"drover/keep/store"
+	"drover/noun/fault"
+	"drover/noun/when"
+	"drover/noun/work"
+)
+
+// lrp converges one guid.
+func (c *Converger) lrp(ctx context.Context, now when.Instant, g work.ProcessGUID) (loop.Next, error) {
+	actions, again := c.cfg.Board.LRPView(c.cfg.Store.View(), now, g).Decide(now)
+	if err := c.do(ctx, now, actions); err != nil {
+		return loop.Next{}, err
+	}
+	return at(again), nil
+}
+
+// do writes what changes the board, then says what is to be said.
+func (c *Converger) do(ctx context.Context, now when.Instant, actions []convergence.LRPAction) error {
+	var writes, says []convergence.LRPAction
+	for _, a := range actions {
+		if a.Kind == convergence.TellStop || a.Kind == convergence.Emit {
+			says = append(says, a)
+		} else {
+			writes = append(writes, a)
+		}
+	}
+	for chunk := range slices.Chunk(writes, actionsAtOnce) {
+		if err := c.write(ctx, now, chunk); err != nil {
+			return err
+		}
+	}
+	for _, a := range says {
+		if a.Kind == convergence.Emit {
+			c.cfg.Starts.EmitLRP(a.Key)
+		} else {
+			c.tellStop(ctx, now.Time(), a.Record)
+		}
+	}
+	return nil
+}
+
+func (c *Converger) write(ctx context.Context, now when.Instant, chunk []convergence.LRPAction) error {
+	var done []convergence.LRPAction
+	_, err := c.cfg.Store.Update(ctx, func(tx *store.Txn) error {
+		for _, a := range chunk {
+			changed, err := c.cfg.Board.Converge(tx, now, a)
+			if err != nil && !fault.Is(err, fault.Conflict) {
+				return err
+			}
+			if changed && err == nil {
+				done = append(done, a)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("converge: %w", err)
+	}
+	for _, a := range done {
+		c.cfg.Log.Info("converge", "lrp", a.Key.ProcessGUID, "index", a.Key.Index, "from", a.Record.State.String(), "step", a.Kind.String(), "why", a.Why)
+	}
+	return nil
+}
+
+// tellStop sends the record's cell a stop, not more often than every StopAgain
+// for one instance.
+func (c *Converger) tellStop(ctx context.Context, now time.Time, r work.ActualLRP) {
+	c.mu.Lock()
+	last, told := c.told[r.Holder.Instance]
+	if told && now.Sub(last) < convergence.StopAgain {
+		c.mu.Unlock()
+		return
+	}
+	c.told[r.Holder.Instance] = now
+	c.mu.Unlock()
+	err := c.cfg.Cells.Stop(ctx, r.Holder.Cell, Stop{LRP: r.LRPKey, Instance: r.Holder.Instance, Epoch: c.cfg.Epoch})
+	if err != nil {
+		c.cfg.Log.Warn("stop not sent, will try again", "lrp", r.ProcessGUID, "index", r.Index, "cell", r.Holder.Cell, "err", err)
+	}
+}
+
+// forgetTold drops what was told longer ago than matters.
+func (c *Converger) forgetTold(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, t := range c.told { // order-free: each on its own
+		if now.Sub(t) >= convergence.StopAgain {
+			delete(c.told, i)
+		}
+	}
+}
+
+// domain has the domain's LRPs looked at, now that it is fresh, and forgets it
+// once it has expired.
+func (c *Converger) domain(ctx context.Context, now when.Instant, d work.Domain) (loop.Next, error) {
+	view := c.cfg.Store.View()
+	row, ok := c.cfg.Board.Domain(view, d)
+	if !ok {
+		return loop.Next{}, nil
+	}
+	if !c.cfg.Board.Fresh(view, now, d) {
+		_, err := c.cfg.Store.Update(ctx, func(tx *store.Txn) error {
+			c.cfg.Board.PruneDomain(tx, now, d)
+			return nil
+		})
+		return loop.Next{}, err
+	}
+	last := work.ProcessGUID("")
+	for a := range c.cfg.Board.ActualsInDomain(view, d) {
+		if a.ProcessGUID != last {
+			last = a.ProcessGUID
+			if want, ok := c.cfg.Board.Desired(view, last); !ok || want.Instances <= a.Index {
+				c.loop.Wake("lrp/" + string(last))
+				continue
+			}
+			last = "" // look at its other indexes too
+		}
+	}
+	return at(row.Expires), nil
+}

@@ -75,7 +75,6 @@ func runServer(ctx context.Context, o cli.ServerOptions) error {
 		return errors.Join(err, ln.Close())
 	}
 	err = s.run(ctx)
-	err = errors.Join(err, s.store.Close())
 	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
 		log.Info("stopped")
 		return nil
@@ -154,13 +153,32 @@ func (s *server) open(ln net.Listener) error {
 	return nil
 }
 
-// run serves until the context ends or a part fails, which ends the others.
+// run serves until the context ends or a part fails, which ends the others. The
+// port goes last, because the store talks over it to its end.
 func (s *server) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return part("port", s.port.Run(ctx)) })
+	pctx, closePort := context.WithCancel(context.WithoutCancel(ctx))
+	var portErr error
+	portDone := make(chan struct{})
+	go func() {
+		defer close(portDone)
+		portErr = part("port", s.port.Run(pctx))
+	}()
+	g.Go(func() error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-portDone:
+			return portErr
+		}
+	})
 	g.Go(func() error { return part("API", s.api.Serve(ctx, s.port.Web())) })
 	g.Go(func() error { return part("leader", s.store.WhileLeading(ctx, s.lead)) })
-	return g.Wait()
+	err := g.Wait()
+	err = errors.Join(err, s.store.Close())
+	closePort()
+	<-portDone
+	return err
 }
 
 // part says whose error it is.

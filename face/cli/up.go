@@ -107,7 +107,7 @@ func (a *App) upDetached(cmd *cobra.Command, o up.Options, started time.Time, de
 	if err := a.awaitReady(cmd.Context(), keeper.Check); err != nil {
 		return err
 	}
-	return a.showUp(cmd, upView{folders: o.Folders, started: started, demo: demo, fresh: true})
+	return a.showUp(cmd, upView{folders: o.Folders, started: started, demo: demo, fresh: true, built: keeper.Built})
 }
 
 // keepCmd is the process that up --detach leaves behind.

@@ -103,7 +103,7 @@ func (a *App) showUp(cmd *cobra.Command, v upView) error {
 	a.say("✓ %-48s %s%s", "server ready", address, took)
 	a.say("✓ store: %s", strings.ReplaceAll(info.Storage, v.folders.Data, a.tilde(v.folders.Data)))
 	a.sayMachine(ctx)
-	if v.built != nil && v.demo {
+	if v.built != nil {
 		v.built()
 	}
 	if v.demo {

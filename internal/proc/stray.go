@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Marks are names in the environment of what runs on a local machine: their
@@ -28,7 +30,7 @@ func Strays(folder string) ([]ID, error) {
 		return nil, err
 	}
 	err = filepath.WalkDir(filepath.Join(folder, "containers"), func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 			return nil
 		}
 		if err != nil || d.IsDir() || !slices.Contains(recordNames, d.Name()) {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"drover/internal/proc"
@@ -14,7 +15,12 @@ import (
 type Keeper struct {
 	id  proc.ID
 	log string
+
+	built *sync.WaitGroup
 }
+
+// Built waits for the small programs to be built.
+func (k *Keeper) Built() { k.built.Wait() }
 
 // Detach starts a process of its own that prepares the folders and keeps the
 // server. It checks beforehand what people should be told at once.
@@ -23,7 +29,6 @@ func Detach(o Options) (*Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	check.Built()
 	check.Release()
 	log, err := openLog(filepath.Join(o.Data, "run", "up.log"))
 	if err != nil {
@@ -46,7 +51,7 @@ func Detach(o Options) (*Keeper, error) {
 	if err != nil {
 		_ = cmd.Wait() // gone already: Check says so
 	}
-	k := &Keeper{id: id, log: log.Name()}
+	k := &Keeper{id: id, log: log.Name(), built: check.built}
 	return k, cmd.Process.Release()
 }
 

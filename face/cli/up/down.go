@@ -28,10 +28,7 @@ const (
 // report is a sentence for people.
 func Down(ctx context.Context, f Folders, purge bool) (report string, err error) {
 	if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) {
-		if !purge {
-			return "Nothing was up.", nil
-		}
-		return "Nothing was up; the credentials are removed.", removeCredentials(f)
+		return "Nothing was up: there is no data folder " + f.Data + ".", nil
 	}
 	mine := credentialsMatch(f)
 	if err := CheckVersion(f.Data); err != nil {

@@ -25,6 +25,9 @@ func (h *House) install() (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if exe == h.o.Program() {
+		return false, h.linkMissing()
+	}
 	sum, err := digest(exe)
 	if err != nil {
 		return false, fault.New(fault.Internal, "cannot read this program").Why("%s", plain(err)).Wrap(err)
@@ -43,7 +46,7 @@ func (h *House) install() (changed bool, err error) {
 func (h *House) installSmall(beside string, same bool) error {
 	missing := false
 	for _, name := range small {
-		if src := filepath.Join(beside, name); beside != filepath.Dir(h.o.Program()) && isProgram(src) {
+		if src := filepath.Join(beside, name); isProgram(src) {
 			if err := copyProgram(src, h.o.bin(name)); err != nil {
 				return cannotWrite(h.o.Data, err)
 			}
@@ -70,11 +73,24 @@ func (h *House) installSmall(beside string, same bool) error {
 	return nil
 }
 
+// linkMissing makes drover play the small programs that are not there.
+func (h *House) linkMissing() error {
+	for _, name := range small {
+		if _, err := os.Stat(h.o.bin(name)); err == nil {
+			continue
+		}
+		if err := link("drover", h.o.bin(name)); err != nil {
+			return cannotWrite(h.o.Data, err)
+		}
+	}
+	return nil
+}
+
 // build compiles the small programs and puts each in place of its link.
 func (h *House) build(gotool, root string) {
 	for _, name := range small {
 		tmp := h.o.bin("." + name + ".new")
-		cmd := exec.Command(gotool, "build", "-trimpath", "-ldflags", "-s -w", "-o", tmp, "./cmd/"+name)
+		cmd := exec.Command(gotool, "build", "-ldflags", "-s -w", "-o", tmp, "./cmd/"+name)
 		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 		out, err := cmd.CombinedOutput()
 		if err == nil {

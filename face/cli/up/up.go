@@ -60,7 +60,7 @@ type House struct {
 	lock   *os.File
 	server *exec.Cmd // nil: not our child
 	id     proc.ID
-	built  sync.WaitGroup
+	built  *sync.WaitGroup
 }
 
 // Running is the identity of the up that keeps this folder; ErrGone when there
@@ -90,7 +90,7 @@ func Prepare(o Options) (*House, error) {
 			return nil, cannotWrite(o.Data, err)
 		}
 	}
-	h := &House{o: o}
+	h := &House{o: o, built: new(sync.WaitGroup)}
 	var err error
 	if h.lock, err = takeLock(filepath.Join(o.Data, "run", "up.lock")); err != nil {
 		return nil, err
@@ -137,9 +137,9 @@ func (h *House) Listen() string { return h.o.Listen }
 // Program is the installed drover.
 func (h *House) Program() string { return h.o.Program() }
 
-// Release gives the folder back and leaves everything running.
+// Release gives the folder back and leaves everything running, also the
+// building of the small programs: see Built.
 func (h *House) Release() {
-	h.built.Wait()
 	_ = os.Remove(h.o.record("up")) // a stale record names a process that is gone
 	_ = h.lock.Close()              // ends the lock
 }

@@ -7,6 +7,7 @@ import (
 
 	"drover/act/auctioneer"
 	"drover/act/cleaner"
+	"drover/act/converger"
 	"drover/act/presence"
 	"drover/act/provisioner"
 	"drover/act/provisioner/local"
@@ -97,9 +98,12 @@ func (s *server) loops(r *reign, epoch uint64) (map[string]func(context.Context)
 		},
 		Now: time.Now, Log: s.log,
 	})
+	v := converger.New(converger.Config{
+		Store: s.store, Board: s.board, Presence: r.presence, Starts: r.auctioneer, Cells: cells{s.api}, Epoch: epoch, Now: time.Now, Log: s.log,
+	})
 	c := cleaner.New(cleaner.Config{Store: s.store, Registry: s.registry, Now: time.Now, Log: s.log})
 	return map[string]func(context.Context) error{
-		"auctioneer": r.auctioneer.Run, "cleaner": c.Run, "provisioner": p.Run,
+		"auctioneer": r.auctioneer.Run, "cleaner": c.Run, "converger": v.Run, "provisioner": p.Run,
 	}, nil
 }
 
@@ -114,7 +118,7 @@ func (s *server) localProvider() (*local.Provider, error) {
 	})
 }
 
-// cells sends work to cells over their agents' feeds.
+// cells sends work and stops to cells over their agents' feeds.
 type cells struct{ api *api.Server }
 
 func (c cells) Send(_ context.Context, cell work.CellID, b auctioneer.Batch) error {
@@ -127,4 +131,11 @@ func (c cells) Send(_ context.Context, cell work.CellID, b auctioneer.Batch) err
 		})
 	}
 	return c.api.SendWork(cell, batch)
+}
+
+func (c cells) Stop(_ context.Context, cell work.CellID, s converger.Stop) error {
+	return c.api.SendStop(cell, &droverv1.StopContainer{
+		ProcessGuid: string(s.LRP.ProcessGUID), Index: int32(s.LRP.Index), InstanceGuid: string(s.Instance),
+		TaskIncarnation: string(s.TaskIncarnation), Epoch: s.Epoch,
+	})
 }

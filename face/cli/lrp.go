@@ -263,8 +263,12 @@ func (a *App) printLRP(w io.Writer, l *droverv1.LRP) {
 			note = x.CrashReason
 		}
 		address := x.Net.GetAddress()
-		for _, p := range x.Net.GetPorts() {
-			address += fmt.Sprintf(":%d→%d", p.Container, p.Host)
+		for i, p := range x.Net.GetPorts() {
+			if i == 0 {
+				address += fmt.Sprintf(":%d", p.Host)
+			} else {
+				address += fmt.Sprintf(",%d", p.Host)
+			}
 		}
 		t.add(fmt.Sprint(x.Index), state, x.Holder.GetCell(), address, fmt.Sprint(x.CrashCount), ago(now, x.Since), cut(note, 60))
 	}

@@ -135,7 +135,7 @@ func (a *App) sayMachine(ctx context.Context) {
 		cells, cerr := s.Work.ListCells(ctx, connect.NewRequest(&emptypb.Empty{}))
 		if err == nil && cerr == nil {
 			for _, c := range cells.Msg.Cells {
-				if c.Presence == "present" && c.Id == "c0" {
+				if c.Presence == "present" && c.Id == "c0" && hardware(st) != "" {
 					a.say("✓ machine 0 joined as a cell (%s; runtimes: %s)", hardware(st), strings.Join(c.Runtimes, ", "))
 					return
 				}
@@ -148,11 +148,11 @@ func (a *App) sayMachine(ctx context.Context) {
 
 func hardware(st *droverv1.StatusResponse) string {
 	for _, m := range st.Machines {
-		if m.Id == "0" {
+		if m.Id == "0" && m.Cpus > 0 {
 			return fmt.Sprintf("%d cpu, %s", m.Cpus, gib(m.MemoryMb))
 		}
 	}
-	return "hardware unknown"
+	return ""
 }
 
 func gib(mb int64) string {

@@ -31,15 +31,12 @@ import (
 // The ends of Run that are not the context's.
 var (
 	// ErrDead: the machine is Dead or gone; the agent refuses to run again. A
-	// program ends with ExitDead, and its supervisor does not start it again.
+	// program ends with an exit code of its own, and is not started again.
 	ErrDead = errors.New("the machine is dead")
 	// ErrPowerOff: the leader asked for the machine to be stopped with all that
 	// runs on it.
 	ErrPowerOff = errors.New("the machine is to be powered off")
 )
-
-// ExitDead is the exit code of an agent whose machine is Dead.
-const ExitDead = 3
 
 // Cell is the machine's rep. Its methods may be called concurrently.
 type Cell interface {
@@ -66,6 +63,7 @@ type Config struct {
 	Facts        func() *droverv1.ReportMachineRequest // BootId is filled in
 	UseServers   func(servers ...string)               // the leader first; may be nil
 	Runner       unitagent.Runner                      // nil: real processes
+	ReadWait     time.Duration                         // how long a hook's read waits for a server; 0: 30 s
 	Now          func() time.Time
 	NewID        func() string
 	Jitter       func() float64 // in [0, 1), to spread reconnections

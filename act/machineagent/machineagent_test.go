@@ -274,7 +274,7 @@ func (s *scene) expect(want ...string) {
 	}
 }
 
-// Rule: E-146 E-060 E-061 E-058 W-016 W-024
+// Rule: E-146 E-060 E-061
 func TestAPrincipalsLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t)
@@ -323,7 +323,7 @@ func TestUnitsThatAreNotToRun(t *testing.T) {
 	})
 }
 
-// Rule: E-049 E-050 E-051 E-100 E-099
+// Rule: E-049 E-050 E-051 E-100
 func TestTheMachinesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t)
@@ -351,6 +351,7 @@ func TestTheMachinesEnd(t *testing.T) {
 	})
 }
 
+// Rule: W-016
 func TestPresence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t)

@@ -75,7 +75,7 @@ func (a *Agent) newUnit(w *unitagent.World, unit entity.UnitName) (*unitagent.Ag
 		Unit: unit, UID: entity.UID(w.Unit.GetUid()), Machine: a.cfg.Machine, Dir: a.unitDir(unit),
 		HookBinary: a.cfg.HookBinary, BinDir: a.cfg.BinDir, BootID: a.cfg.BootID,
 		Server: a.cfg.Server, Host: a, Lock: a.lock, Runner: a.cfg.Runner,
-		Now: a.cfg.Now, NewID: a.cfg.NewID, Log: a.cfg.Log,
+		Now: a.cfg.Now, NewID: a.cfg.NewID, Log: a.cfg.Log, ReadWait: a.cfg.ReadWait,
 	})
 }
 

@@ -15,12 +15,16 @@ import (
 // server's copy is for display: the disk is authoritative.
 // Spec: 004 "Introduction".
 func (a *Agent) report(ctx context.Context, w *World, step *uniter.Step) error {
-	if a.state.Uniter.Incarnation == 0 || w.Unit == nil || step.Kind == uniter.Done {
+	runs := step.Kind == uniter.Act && step.Op.Kind == uniter.RunHook
+	switch {
+	case a.state.Uniter.Incarnation == 0, w.Unit == nil, step.Kind == uniter.Done:
 		return nil
+	case runs && a.program(step.Op.Hook) == "":
+		return nil // nothing will run
 	}
 	status, message, hook := entity.AgentIdle, "", ""
 	switch {
-	case step.Kind == uniter.Act && step.Op.Kind == uniter.RunHook:
+	case runs:
 		status, hook = entity.AgentExecuting, step.Op.Hook.Name()
 		message = "running " + hook
 		if holder := a.cfg.Lock.Holder(); holder != "" && !a.parallel(w) {

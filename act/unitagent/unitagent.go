@@ -188,8 +188,12 @@ func (a *Agent) Step(ctx context.Context) (loop.Next, error) {
 	}
 	unsent := a.flush(ctx, &w)
 	step := uniter.Next(&a.state.Uniter, &remote)
-	if unsent == nil && w.Connected {
-		unsent = a.report(ctx, &w, &step)
+	silent := false
+	if w.Connected {
+		if err := a.report(ctx, &w, &step); err != nil {
+			a.cfg.Log.Debug("the unit's state was not reported", "unit", a.cfg.Unit, "err", err)
+			silent = true
+		}
 	}
 	switch step.Kind {
 	case uniter.Act:
@@ -200,7 +204,7 @@ func (a *Agent) Step(ctx context.Context) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	next := loop.Next{At: step.Until.Time()}
-	if w.Connected && unsent != nil {
+	if w.Connected && (unsent != nil || silent) {
 		return a.later(next, callAgain), nil
 	}
 	return next, nil

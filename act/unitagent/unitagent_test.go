@@ -48,8 +48,8 @@ func pair(t *testing.T) *world {
 
 // Two units find each other, talk through a relation, and go in order.
 //
-// Rule: H-001 H-002 H-007 H-008 H-020 H-021 H-031 H-032 H-034 H-036 H-056 H-057 H-063 H-080 H-082 H-083 H-088 H-090
-// Rule: E-056 E-058 E-075 E-077 E-131 E-141 E-144 W-003 W-005 W-007 W-021 W-030 W-031 W-041
+// Rule: H-001 H-002 H-007 H-008 H-031 H-032 H-034 H-036 H-081 H-088 H-090 H-092
+// Rule: E-056 E-058 E-075 E-141 E-144 W-003 W-005 W-007 W-021 W-041
 func TestTwoUnitsAndARelation(t *testing.T) {
 	w := pair(t)
 	w.settle()
@@ -93,7 +93,7 @@ func TestTwoUnitsAndARelation(t *testing.T) {
 	w.check("store/0")
 }
 
-// Rule: H-004 H-022 H-023 H-024 H-058 H-062
+// Rule: H-004 H-020 H-021 H-022 H-023 H-024 H-056 H-057 H-063
 func TestEnvironmentIsExact(t *testing.T) {
 	w := newWorld(t)
 	t.Setenv("HOME", "/nowhere")
@@ -270,7 +270,7 @@ func TestAHookThatCannotBeStarted(t *testing.T) {
 	}
 }
 
-// Rule: E-088 E-142 E-143 E-061 E-112
+// Rule: E-088 E-142 E-061 E-112
 func TestDeployerOfSubordinates(t *testing.T) {
 	w := newWorld(t)
 	w.add("blog/0", w.charmOf(t, blogMeta, "#!/bin/bash\n"))

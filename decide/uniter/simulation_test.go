@@ -204,7 +204,7 @@ func (w *world) settle() {
 // feeds, and lets the seed's guarantees judge what hooks it ran.
 //
 // Rule: H-008 H-041 H-042 H-043 H-045 H-054 H-055 H-052 H-065 H-066 H-069 H-070 H-072 H-073 H-074 H-075 H-094
-// Rule: H-067 H-092 W-002 W-010 W-042
+// Rule: H-067 H-068 W-010
 func TestSeedsGuaranteesHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)

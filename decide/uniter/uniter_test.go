@@ -90,7 +90,7 @@ func check(t *testing.T, rows []row) {
 	}
 }
 
-// Rule: E-058 E-059 E-112 E-113 E-088 E-142 E-143 E-035 E-060 E-061
+// Rule: E-058 E-059 E-112 E-113 E-088 E-142 E-143 E-061
 func TestLives(t *testing.T) {
 	sub := func(life entity.Life, deployed bool) uniter.Remote {
 		return but(alive(), func(r *uniter.Remote) {
@@ -182,10 +182,12 @@ func TestUnitHooks(t *testing.T) {
 	})
 }
 
-// Rule: H-065 H-066 H-067 H-069 H-072 H-073 H-075 H-079 H-087 H-093 H-094 H-095 H-096 E-141 E-075 E-131
-// Rule: W-031 W-038 W-040 W-041 W-043 W-044 W-045 H-070
+// Rule: H-065 H-066 H-067 H-069 H-072 H-073 H-075 H-087 H-093 H-094 H-095 H-096 E-141 E-075 E-131
+// Rule: E-035 W-031 W-038 W-040 W-041 W-043 W-044
 func TestRelations(t *testing.T) {
-	inScope := func(ms ...uniter.RemoteMember) uniter.Remote { return related(uniter.RemoteRelation{InScope: true, Members: ms}) }
+	inScope := func(ms ...uniter.RemoteMember) uniter.Remote {
+		return related(uniter.RemoteRelation{InScope: true, Members: ms})
+	}
 	dying := func(ms ...uniter.RemoteMember) uniter.Remote {
 		return related(uniter.RemoteRelation{InScope: true, Life: entity.Dying, Members: ms})
 	}
@@ -363,5 +365,29 @@ func TestNamesDiffer(t *testing.T) {
 		} else {
 			seenKinds[name] = true
 		}
+	}
+}
+
+// What the feed shows of a scope the unit has left may be older than its leaving.
+func TestALateFeedDoesNotForgetALeftScope(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		confirmed bool
+		remote    uniter.Remote
+		forgotten bool
+	}{
+		{"in scope, as before", true, related(uniter.RemoteRelation{InScope: true, Life: entity.Dying}), false},
+		{"out of scope", true, related(uniter.RemoteRelation{Life: entity.Dying}), true},
+		{"out of scope, as before it entered", false, related(uniter.RemoteRelation{Life: entity.Dying}), false},
+		{"gone", false, alive(), true},
+		{"nothing heard", true, uniter.Remote{}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := in(uniter.Relation{Confirmed: c.confirmed, Broken: true, Left: true})
+			uniter.Observe(&l, &c.remote)
+			if forgotten := l.Relation(7) == nil; forgotten != c.forgotten {
+				t.Errorf("forgotten: %v", forgotten)
+			}
+		})
 	}
 }

@@ -47,7 +47,6 @@ func runsOf(t *testing.T, text string) []charm.Run {
 	return runs
 }
 
-// Rule: H-041 H-042 H-043 H-045 H-046 H-052 H-054 H-055 H-065 H-066 H-068 H-069 H-070 H-072 H-073 H-074 H-075 H-062
 func TestCheckTrace(t *testing.T) {
 	const begun = "install start config-changed "
 	for _, c := range []struct {

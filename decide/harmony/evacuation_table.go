@@ -69,7 +69,7 @@ func NotRunning(c Container, r Record, e Evacuating) Decision {
 	if c == Reserved || c == Initializing {
 		d = unstartedTable[r]
 	}
-	if e == EvacHere {
+	if e == EvacHere && d.Likelihood != Undecided {
 		if d.Likelihood == NotAsked {
 			return orphan
 		}

@@ -21,6 +21,8 @@ import (
 	"drover/wire/droverv1"
 )
 
+var empties = &emptypb.Empty{}
+
 var removeNow = registry.RemoveOptions{Force: true}
 
 func TestARetryGetsTheFirstAnswer(t *testing.T) {

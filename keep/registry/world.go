@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"drover/decide/lifecycle"
+	"drover/decide/why"
 	"drover/keep/store"
 	"drover/noun/entity"
 	"drover/noun/work"
@@ -18,7 +19,10 @@ type World struct {
 	m  entity.ModelUID
 }
 
-var _ lifecycle.Snapshot = World{}
+var (
+	_ lifecycle.Snapshot = World{}
+	_ why.World          = World{}
+)
 
 // World is the model as decisions read it.
 func (r *Registry) World(rd store.Reader, m entity.ModelUID) World { return World{r, rd, m} }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -20,7 +19,6 @@ const (
 // Main is the program drover-shim: its one argument is the folder. It returns
 // the exit code, which says only whether the shim did its work.
 func Main(args []string) int {
-	debug.SetGCPercent(-1) // it allocates a few pages, once
 	if len(args) != 2 {
 		os.Stderr.WriteString("usage: drover-shim FOLDER\nIt is started by the agent, one for each process of a container.\n")
 		return 2

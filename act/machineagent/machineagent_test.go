@@ -63,6 +63,19 @@ func (l *leader) note(format string, args ...any) error {
 	return l.refuse[call]
 }
 
+// answer makes a call fail from now on, or not any more.
+func (l *leader) answer(call string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuse[call] = err
+}
+
+func (l *leader) reign(epoch uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.epoch = epoch
+}
+
 // take gives the calls made since the last time, reports apart.
 func (l *leader) take() []string {
 	l.mu.Lock()
@@ -213,9 +226,13 @@ func begin(t *testing.T) *scene {
 func (s *scene) config() machineagent.Config {
 	return machineagent.Config{
 		Machine: "3", DataDir: s.dir, HookBinary: "/bin/true", BootID: "b1", Server: s.leader, Cell: s.cell, Runner: s.hooks,
-		Facts:      func() *droverv1.ReportMachineRequest { return &droverv1.ReportMachineRequest{Address: "127.0.0.4"} },
-		UseServers: func(servers ...string) { s.servers = servers },
-		Now:        time.Now, NewID: func() string { return "id" }, Jitter: func() float64 { return 0.5 },
+		Facts: func() *droverv1.ReportMachineRequest { return &droverv1.ReportMachineRequest{Address: "127.0.0.4"} },
+		UseServers: func(servers ...string) {
+			s.leader.mu.Lock()
+			defer s.leader.mu.Unlock()
+			s.servers = servers
+		},
+		Now: time.Now, NewID: func() string { return "id" }, Jitter: func() float64 { return 0.5 },
 		Log: slog.New(slog.DiscardHandler),
 	}
 }
@@ -230,6 +247,13 @@ func (s *scene) run() {
 	s.cancel, s.ended = cancel, make(chan error, 1)
 	go func() { s.ended <- a.Run(ctx) }()
 	synctest.Wait()
+}
+
+// known are the servers that the agent last told.
+func (s *scene) known() []string {
+	s.leader.mu.Lock()
+	defer s.leader.mu.Unlock()
+	return s.servers
 }
 
 // end stops the agent as planned and waits for it.
@@ -332,14 +356,13 @@ func TestTheMachinesEnd(t *testing.T) {
 		if !s.cell.evacuating {
 			t.Error("the cell of a dying machine does not evacuate")
 		}
-		s.leader.refuse["machine dead"] = fault.New(fault.Conflict, "its cell holds work")
+		s.leader.answer("machine dead", fault.New(fault.Conflict, "its cell holds work"))
 		s.send(part(2, gone("unit/blog/0")))
 		s.expect("machine dead")
 		pass(1900 * time.Millisecond)
 		s.expect()
-		delete(s.leader.refuse, "machine dead")
+		s.leader.answer("machine dead", nil)
 		pass(200 * time.Millisecond)
-		synctest.Wait()
 		s.expect("machine dead")
 		s.leader.parts <- part(3, machine("dead"))
 		if err := <-s.ended; !errors.Is(err, machineagent.ErrDead) {
@@ -357,11 +380,10 @@ func TestPresence(t *testing.T) {
 		s := begin(t)
 		start := time.Now()
 		s.send(whole(9, machine("alive")))
-		if !slices.Equal(s.servers, []string{"127.0.0.1:1", "127.0.0.1:2"}) {
-			t.Errorf("servers %q", s.servers)
+		if !slices.Equal(s.known(), []string{"127.0.0.1:1", "127.0.0.1:2"}) {
+			t.Errorf("servers %q", s.known())
 		}
 		pass(11 * time.Second)
-		synctest.Wait()
 		var at []time.Duration
 		for _, b := range s.leader.beats {
 			at = append(at, b.Sub(start))
@@ -375,7 +397,6 @@ func TestPresence(t *testing.T) {
 			s.leader.parts <- nil
 		}
 		pass(time.Second)
-		synctest.Wait()
 		var waits []time.Duration
 		for _, f := range s.leader.feedAt[1:] {
 			waits = append(waits, f.Sub(broke))
@@ -395,7 +416,7 @@ func TestPresence(t *testing.T) {
 func TestADeposedLeaderIsNotObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t)
-		s.leader.epoch = 5
+		s.leader.reign(5)
 		f := whole(1, machine("alive"))
 		f.Epoch = 5
 		s.send(f)
@@ -492,7 +513,6 @@ func TestLogs(t *testing.T) {
 		_, _ = f.WriteString("t DEBUG four\n")
 		_ = f.Close()
 		pass(time.Second)
-		synctest.Wait()
 		if got := s.leader.log.String(); got != "t DEBUG three\nt DEBUG four\n" {
 			t.Errorf("followed: %q", got)
 		}
@@ -500,5 +520,8 @@ func TestLogs(t *testing.T) {
 	})
 }
 
-// pass lets time pass on the bubble's clock.
-func pass(d time.Duration) { <-time.After(d) }
+// pass lets time pass on the bubble's clock, and what is due happen.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}

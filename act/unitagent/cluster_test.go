@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"drover/act/hooktool"
 	"drover/act/hooktool/client"
 	"drover/act/unitagent"
 	"drover/internal/charmdir"
@@ -27,17 +27,30 @@ import (
 	"drover/wire/droverv1"
 )
 
-// The test binary is also the hook tools, the gate before hooks, and an agent
-// that can be killed.
+// hookBinary is drover-hook, built for the tests.
+var hookBinary = os.Getenv("DROVER_TEST_HOOK")
+
+// The test binary is also an agent that can be killed.
 func TestMain(m *testing.M) {
-	name := filepath.Base(os.Args[0])
-	switch {
-	case name == client.ExecName, name == client.Program, slices.Contains(hooktool.Names(), name):
-		os.Exit(client.Main(os.Args))
-	case os.Getenv("DROVER_TEST_AGENT") != "":
-		agentProcess(os.Getenv("DROVER_TEST_AGENT"))
+	if dir := os.Getenv("DROVER_TEST_AGENT"); dir != "" {
+		agentProcess(dir)
 	}
-	os.Exit(m.Run())
+	os.Exit(withHookBinary(m))
+}
+
+func withHookBinary(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "drover-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	hookBinary = filepath.Join(dir, client.Program)
+	build := exec.Command("go", "build", "-o", hookBinary, "drover/cmd/drover-hook")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		panic(err)
+	}
+	return m.Run()
 }
 
 // cluster is the server's side in memory: units, relations, members, settings.
@@ -409,7 +422,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func (w *world) start(unit string) *unitagent.Agent {
 	w.t.Helper()
 	if w.hooks[unit] == nil {
-		w.hooks[unit] = &recorder{Runner: &unitagent.Processes{Gate: self(), Grace: time.Millisecond}}
+		w.hooks[unit] = &recorder{Runner: &unitagent.Processes{Gate: hookBinary, Grace: time.Millisecond}}
 	}
 	a, err := unitagent.New(w.config(unit, w.hooks[unit]))
 	if err != nil {
@@ -421,7 +434,7 @@ func (w *world) start(unit string) *unitagent.Agent {
 
 func (w *world) config(unit string, runner unitagent.Runner) unitagent.Config {
 	return unitagent.Config{
-		Unit: entity.UnitName(unit), UID: entity.UID("u-" + unit), Machine: "3", Dir: w.unitDir(unit), HookBinary: self(), BinDir: "/opt/drover/bin",
+		Unit: entity.UnitName(unit), UID: entity.UID("u-" + unit), Machine: "3", Dir: w.unitDir(unit), HookBinary: hookBinary, BinDir: "/opt/drover/bin",
 		BootID: "boot", Server: w.cluster, Host: w.cluster, Lock: w.lock, Runner: runner,
 		Now: func() time.Time { return w.now }, NewID: func() string { w.ids++; return strconv.Itoa(w.ids) }, Log: quiet(),
 		ReadWait: time.Nanosecond,

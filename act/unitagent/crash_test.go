@@ -109,7 +109,7 @@ fi
 	fifo(t, filepath.Join(w.unitDir("blog/0"), "data", "never"))
 
 	agent := exec.Command(self())
-	agent.Env = append(os.Environ(), "DROVER_TEST_AGENT="+w.dir)
+	agent.Env = append(os.Environ(), "DROVER_TEST_AGENT="+w.dir, "DROVER_TEST_HOOK="+hookBinary)
 	agent.Stderr = os.Stderr
 	if err := agent.Start(); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestTheGateStaysClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self(), "/bin/sh", "-c", "touch "+filepath.Join(dir, "ran"))
+	cmd := exec.Command(hookBinary, "/bin/sh", "-c", "touch "+filepath.Join(dir, "ran"))
 	cmd.Args[0] = "drover-exec"
 	cmd.ExtraFiles = []*os.File{hold}
 	if err := cmd.Start(); err != nil {

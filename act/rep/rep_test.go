@@ -149,6 +149,24 @@ func TestAnswersWithoutRecordsAreLookedUp(t *testing.T) {
 	r.want("claim", "run a", "start")
 }
 
+// Rule: D-130
+func TestABoardThatKeepsSayingConflictIsNotAskedInAHotLoop(t *testing.T) {
+	r := newRig(t)
+	r.build(world{container: work.Reserved, instance: record(work.Unclaimed, work.Holder{})})
+	r.board.deny = true
+	r.settle() // it comes to rest
+	if n := len(r.board.steps); n > 6 {
+		t.Errorf("%d calls", n)
+	}
+	if r.cs.all["a"] == nil {
+		t.Error("the reservation was given up")
+	}
+	r.board.deny = false
+	r.now = r.now.Add(time.Minute)
+	r.settle()
+	r.want("claim", "run a")
+}
+
 // Rule: D-063
 func TestAClaimThatIsRefusedGivesTheReservationBack(t *testing.T) {
 	r := newRig(t)

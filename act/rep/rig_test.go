@@ -90,6 +90,7 @@ type board struct {
 	rev    uint64
 	away   bool
 	refuse string // kind of step that is refused
+	deny   bool   // every change is a conflict
 	mute   bool   // answers carry no records
 	steal  func() // runs before the next step that changes something
 	steps  []*droverv1.Step
@@ -141,7 +142,7 @@ func (b *board) apply(s *droverv1.Step) *droverv1.StepResult {
 	switch {
 	case s.Kind == "look":
 		res.Ok = true
-	case s.Seen != b.revs[key]:
+	case b.deny, s.Seen != b.revs[key]:
 		res.Conflict = true
 	case s.Kind == b.refuse:
 		res.Error = "refused"

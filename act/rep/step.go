@@ -37,6 +37,7 @@ type look struct {
 	task       work.TaskGUID
 	containers []work.Container
 	seen       records
+	fresh      bool // seen is what the board just answered
 }
 
 // records reads the mirror, or the board when the mirror can not say; false when
@@ -60,7 +61,17 @@ func (l *look) records(ctx context.Context) (bool, error) {
 	if res.GetError() != "" {
 		return false, fmt.Errorf("look at %s: %s", l.key, res.GetError())
 	}
+	l.fresh = true
 	return true, nil
+}
+
+// conflict says what to do about one: look again at once, but with back-off when
+// the record had just been looked at and the board still says no.
+func (l *look) conflict(s *droverv1.Step, res *droverv1.StepResult) error {
+	if l.fresh {
+		return fmt.Errorf("%s %s: conflict: %s", s.GetKind(), l.key, res.GetError())
+	}
+	return nil
 }
 
 // wire is a step of the key without a container.
@@ -262,7 +273,8 @@ func (l *look) do(ctx context.Context, s harmony.Step, d harmony.Decision, c *wo
 	case err != nil:
 		return false, err
 	case res.GetConflict():
-		return true, nil
+		err := l.conflict(step, res)
+		return err == nil, err
 	case res.GetOk():
 		return false, nil
 	}

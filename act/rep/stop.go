@@ -60,7 +60,8 @@ func (l *look) stop(ctx context.Context, c *work.Container) (stopped bool, next 
 		case err != nil:
 			return true, next, err
 		case res.GetConflict():
-			return true, loop.Next{Again: true}, nil
+			err := l.conflict(m, res)
+			return true, loop.Next{Again: err == nil}, err
 		case !res.GetOk():
 			l.r.cfg.Log.Warn("the board refused", "key", l.key, "step", "unroutable", "err", res.GetError())
 		}

@@ -17,6 +17,8 @@ var libraries = []law.Edge{
 	{From: "act/machineagent", To: "connectrpc.com/connect", Why: "its calls over the generated client"},
 	{From: "act/machineagent", To: "google.golang.org/protobuf/...", Why: "empty messages"},
 	{From: "act/unitagent", To: "google.golang.org/protobuf/...", Why: "a report is sent when it differs from the last"},
+	{From: "face/...", To: "connectrpc.com/connect", Why: "handlers and calls of the generated services"},
+	{From: "face/...", To: "google.golang.org/protobuf/...", Why: "messages: empty ones, remembered answers, digests of states"},
 	{From: "...", To: "github.com/google/renameio/v2", Why: "files written whole or not at all"},
 	{From: "act/executor/process", To: "golang.org/x/sys/unix", Why: "pidfds, inotify and epoll: one thread is told of every process's start and end"},
 	{From: "internal/proc", To: "golang.org/x/sys/unix", Why: "child subreaper, pidfd, signals to process groups"},

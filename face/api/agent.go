@@ -194,8 +194,16 @@ func (a *agentService) Heartbeat(ctx context.Context, req *connect.Request[drove
 		return nil, err
 	}
 	return connect.NewResponse(&droverv1.HeartbeatResponse{
-		Epoch: a.cfg.Store.Leadership().Epoch, Now: int64(a.now()), Leader: a.cfg.Servers()[0],
+		Epoch: a.cfg.Store.Leadership().Epoch, Now: int64(a.now()), Leader: a.leader(),
 	}), nil
+}
+
+// leader is where the leader is reached; empty when nobody knows.
+func (s *Server) leader() string {
+	if servers := s.cfg.Servers(); len(servers) > 0 {
+		return servers[0]
+	}
+	return ""
 }
 
 // AckWork tells that the cell has acted upon a batch, and what it refused.

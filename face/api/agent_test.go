@@ -60,11 +60,18 @@ func TestAnAgentHearsOfItsUnitsAndCommands(t *testing.T) {
 		t.Errorf("the unit is %v", u)
 	}
 	beat(t, agent, 0)
-	if err := l.server.SendWork("c1", &droverv1.WorkBatch{Id: 7}); err != nil {
+	spec := &droverv1.Spec{Action: &droverv1.Action{Kind: &droverv1.Action_Run{Run: &droverv1.RunAction{Path: "sleep"}}}}
+	d, err := l.admin().Work.DesireLRP(t.Context(), connect.NewRequest(&droverv1.DesireLRPRequest{Lrp: &droverv1.DesiredLRP{ProcessGuid: "web", Domain: "d", Instances: 1, Spec: spec}}))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if w := until("work").GetWork(); w.Id != 7 {
-		t.Errorf("the work is %v", w)
+	item := &droverv1.WorkItem{ProcessGuid: "web", Incarnation: d.Msg.Incarnation}
+	if err := l.server.SendWork("c1", &droverv1.WorkBatch{Id: 7, Items: []*droverv1.WorkItem{item, {ProcessGuid: "none"}}}); err != nil {
+		t.Fatal(err)
+	}
+	rev := l.server.cfg.Board.ActualRevision(l.st.View(), work.LRPKey{ProcessGUID: "web"}, false)
+	if w := until("work").GetWork(); w.Id != 7 || w.Items[0].Revision != uint64(rev) || w.Items[1].Revision != 0 {
+		t.Errorf("the work is %v, the record's revision %d", w, rev)
 	}
 	if err := l.server.SendStop("c1", &droverv1.StopContainer{ProcessGuid: "web"}); err != nil {
 		t.Fatal(err)
@@ -290,7 +297,7 @@ func TestAWatchResumesWithoutAGapAndShowsNoSecrets(t *testing.T) {
 		return l.server.cfg.Board.Start(tx, l.server.now(), board.Ask{Key: work.LRPKey{ProcessGUID: "web"}, Seen: board.AnyRevision, Domain: "d",
 			Holder: work.Holder{Instance: "i", Cell: "c1"}}, work.NetInfo{})
 	})
-	if _, err := l.server.MachineToken(t.Context(), l.model, "0", "u"); err != nil {
+	if _, err := l.server.JoinToken(t.Context(), entity.Machine{Model: l.model, ID: "0", UID: "u"}); err != nil {
 		t.Fatal(err)
 	}
 	watch := func(q *droverv1.WatchRequest, n int) []*droverv1.Event {

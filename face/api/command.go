@@ -23,7 +23,31 @@ func (s *Server) SendWork(cell work.CellID, batch *droverv1.WorkBatch) error {
 	if err != nil {
 		return err
 	}
+	s.addRevisions(batch)
 	return s.hub.SendWork(key, batch)
+}
+
+// addRevisions tells the cell which record each item stands for, so that it can
+// claim without looking. An item whose record is not waiting any more gets none:
+// the cell looks.
+func (s *Server) addRevisions(batch *droverv1.WorkBatch) {
+	view := s.cfg.Store.View()
+	for _, item := range batch.GetItems() {
+		if item.GetRevision() != 0 {
+			continue
+		}
+		of := work.Incarnation(item.GetIncarnation())
+		if guid := work.TaskGUID(item.GetTaskGuid()); guid != "" {
+			if t, ok := s.cfg.Board.Task(view, guid); ok && t.State == work.TaskPending && t.Incarnation == of {
+				item.Revision = uint64(s.cfg.Board.TaskRevision(view, guid))
+			}
+			continue
+		}
+		key := work.LRPKey{ProcessGUID: work.ProcessGUID(item.GetProcessGuid()), Index: int(item.GetIndex())}
+		if a, ok := s.cfg.Board.Actual(view, key, false); ok && a.State == work.Unclaimed && a.Incarnation == of {
+			item.Revision = uint64(s.cfg.Board.ActualRevision(view, key, false))
+		}
+	}
 }
 
 // SendStop tells a cell to stop a container. It is sent once: whoever wants the

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/x509"
@@ -25,12 +26,12 @@ const (
 	maxTokenTTL     = 7 * 24 * time.Hour
 )
 
-// MachineToken makes a join token for a machine that exists: what a provider
-// gives to the instance it starts. The caller must be the leader.
-func (s *Server) MachineToken(ctx context.Context, model entity.ModelUID, id entity.MachineID, uid entity.UID) (string, error) {
+// JoinToken makes a join token for a machine that exists: what a provider gives
+// to the instance it starts. The caller must be the leader.
+func (s *Server) JoinToken(ctx context.Context, m entity.Machine) (string, error) {
 	var token pki.Token
 	_, err := s.cfg.Store.Update(ctx, func(tx *store.Txn) (err error) {
-		token, err = s.newToken(tx, identity.Token{Role: pki.RoleMachine, Model: model, Machine: id, UID: uid, By: "provisioner"}, defaultTokenTTL)
+		token, err = s.newToken(tx, identity.Token{Role: pki.RoleMachine, Model: m.Model, Machine: m.ID, UID: m.UID, By: "provisioner"}, defaultTokenTTL)
 		return err
 	})
 	return token.String(), err
@@ -136,7 +137,7 @@ func (j *joinService) Join(ctx context.Context, req *connect.Request[droverv1.Jo
 func (j *joinService) joining(tx *store.Txn, row identity.Token, q *droverv1.JoinRequest) (entity.Machine, error) {
 	if row.Machine == "" {
 		return j.cfg.Registry.AddMachine(tx, j.now(), row.Model, registry.MachineSpec{
-			Jobs: []entity.Job{entity.HostUnits}, Provider: "manual", Instance: q.GetHostname(), Address: q.GetAddress(),
+			Jobs: []entity.Job{entity.HostUnits}, Provider: "manual", Instance: cmp.Or(q.GetHostname(), "joined"), Address: q.GetAddress(),
 		})
 	}
 	m, ok := j.cfg.Registry.Machine(tx, row.Model, row.Machine)

@@ -116,7 +116,7 @@ func TestTokensLiveOnlySoLong(t *testing.T) {
 
 func TestATokenForAMachineThatIsGoneIsRefused(t *testing.T) {
 	l := newLab(t)
-	tok, err := l.server.MachineToken(t.Context(), l.model, "0", "another incarnation")
+	tok, err := l.server.JoinToken(t.Context(), entity.Machine{Model: l.model, ID: "0", UID: "another incarnation"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -190,7 +190,7 @@ func (l *lab) join(id string) (*client.Client, *client.Joined) {
 	if !ok {
 		l.Fatalf("no machine %s", id)
 	}
-	token, err := l.server.MachineToken(l.Context(), l.model, m.ID, m.UID)
+	token, err := l.server.JoinToken(l.Context(), m)
 	if err != nil {
 		l.Fatal(err)
 	}

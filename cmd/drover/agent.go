@@ -159,11 +159,14 @@ func newAgent(o cli.AgentOptions, c *client.Client, id pki.Identity, log *slog.L
 	}
 	cell := work.CellID(folder.Cell)
 	var changed func(work.ContainerEvent)
+	var gone func(work.Container)
+	board := &overWire{c: c}
 	a.executor, err = executor.New(executor.Config{
 		Dir: o.Data, Cell: cell, Address: o.Address, Runtime: a.runtime, Boot: boot,
 		Capacity: work.Resources{MemoryMB: have.MemoryMB, DiskMB: have.DiskMB, Containers: maxContainers},
 		BaseEnv:  []string{"PATH=" + bin + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		Event:    func(e work.ContainerEvent) { changed(e) },
+		Gone:     func(c work.Container) { gone(c) },
 		Now:      time.Now, Log: log,
 	})
 	if err != nil {
@@ -171,12 +174,12 @@ func newAgent(o cli.AgentOptions, c *client.Client, id pki.Identity, log *slog.L
 	}
 	a.rep, err = rep.New(rep.Config{
 		Cell: cell, Stack: runtime.GOOS + "-" + runtime.GOARCH, Runtimes: []string{a.runtime.Name()},
-		Board: rep.NewBatcher(overWire{c}), Containers: a.executor, Now: time.Now, Log: log,
+		Board: rep.NewBatcher(board), Containers: a.executor, Now: time.Now, Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	changed = a.rep.Event
+	changed, gone, board.epoch = a.rep.Event, a.rep.Gone, a.rep.Epoch
 	a.machine, err = machineagent.New(machineagent.Config{
 		Machine: entity.MachineID(id.Machine), DataDir: o.Data, HookBinary: filepath.Join(bin, "drover-hook"), BinDir: bin,
 		AgentLog: filepath.Join(o.Data, machine.LogFile), BootID: boot,
@@ -217,10 +220,13 @@ func (a *agent) run(ctx context.Context) error {
 }
 
 // overWire applies the rep's steps over the wire.
-type overWire struct{ c *client.Client }
+type overWire struct {
+	c     *client.Client
+	epoch func() uint64 // of the newest leader obeyed
+}
 
-func (b overWire) Apply(ctx context.Context, steps []*droverv1.Step) ([]*droverv1.StepResult, error) {
-	resp, err := b.c.Agent.ApplySteps(ctx, connect.NewRequest(&droverv1.ApplyStepsRequest{Steps: steps}))
+func (b *overWire) Apply(ctx context.Context, steps []*droverv1.Step) ([]*droverv1.StepResult, error) {
+	resp, err := b.c.Agent.ApplySteps(ctx, connect.NewRequest(&droverv1.ApplyStepsRequest{Epoch: b.epoch(), Steps: steps}))
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,9 @@ var Forever = Behaviour{After: -1}
 type Config struct {
 	Now    func() time.Time
 	Behave func(executor.Place, executor.Process) Behaviour // nil: Forever
+	// After runs f later, to tell of ends on real or bubbled time; nil:
+	// time.AfterFunc. A simulation gives one that does nothing and asks Pending.
+	After func(d time.Duration, f func())
 }
 
 // Host is what outlives a runtime: the machine's processes. All methods may be
@@ -69,6 +72,9 @@ type process struct {
 func NewHost(cfg Config) *Host {
 	if cfg.Behave == nil {
 		cfg.Behave = func(executor.Place, executor.Process) Behaviour { return Forever }
+	}
+	if cfg.After == nil {
+		cfg.After = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
 	}
 	return &Host{cfg: cfg, procs: map[key]*process{}, changed: map[*Runtime]func(work.ContainerGUID){}}
 }
@@ -196,8 +202,7 @@ func (r *Runtime) Start(_ context.Context, pl executor.Place, ps executor.Proces
 		return err
 	}
 	if does.After > 0 {
-		// Whoever runs on real or bubbled time is told; a simulation asks Pending.
-		time.AfterFunc(does.After, func() { r.h.tell(pl.GUID) })
+		r.h.cfg.After(does.After, func() { r.h.tell(pl.GUID) })
 	}
 	r.h.tell(pl.GUID)
 	return nil
@@ -255,7 +260,7 @@ func (r *Runtime) Stop(_ context.Context, pl executor.Place, name string) error 
 			p.end(now, executor.Exit{Signal: sigTerm})
 		} else if at := now.Add(p.spec.Grace); p.ends.IsZero() || at.Before(p.ends) {
 			p.ends, p.exit = at, executor.Exit{Signal: sigKill}
-			time.AfterFunc(p.spec.Grace, func() { r.h.tell(pl.GUID) })
+			r.h.cfg.After(p.spec.Grace, func() { r.h.tell(pl.GUID) })
 		}
 	}
 	r.h.mu.Unlock()

@@ -2,6 +2,7 @@ package rep
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"drover/noun/work"
@@ -33,13 +34,8 @@ func newMirror() mirror {
 	return mirror{rows: map[string]*records{}, doubted: map[string]bool{}, hints: map[string]*records{}}
 }
 
-func (m *mirror) keys() []string {
-	keys := make([]string, 0, len(m.rows))
-	for k := range m.rows { // order-free: the caller sorts
-		keys = append(keys, k)
-	}
-	return keys
-}
+// keys lists the keys with records, sorted: the loop steps in the order of waking.
+func (m *mirror) keys() []string { return slices.Sorted(maps.Keys(m.rows)) }
 
 // rowKey splits a feed key into the loop's key and the kind of record.
 func rowKey(key string) (loopKey string, evacuating, ok bool) {

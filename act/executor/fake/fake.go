@@ -13,6 +13,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -108,7 +110,7 @@ func (h *Host) EndAll(exit executor.Exit) {
 		}
 	}
 	h.mu.Unlock()
-	for guid := range guids { // order-free: wake-ups coalesce
+	for _, guid := range slices.Sorted(maps.Keys(guids)) {
 		h.tell(guid)
 	}
 }
@@ -168,7 +170,7 @@ func (p *process) end(at time.Time, exit executor.Exit) {
 func (h *Host) tell(guid work.ContainerGUID) {
 	h.mu.Lock()
 	var fs []func(work.ContainerGUID)
-	for _, f := range h.changed { // order-free: wake-ups coalesce
+	for _, f := range h.changed { // order-free: one runs, a successor after it
 		fs = append(fs, f)
 	}
 	h.mu.Unlock()

@@ -105,7 +105,7 @@ type App struct {
 	Getenv   func(string) string
 	Now      func() time.Time
 	NewID    func() string
-	Dial     func(configDir string) (*client.Client, error)
+	Dial     func(configDir string) (*services, error)
 
 	flags globalFlags
 	conn  *services
@@ -126,7 +126,7 @@ type globalFlags struct {
 func New(p Programs) *App {
 	return &App{
 		Programs: p, In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Getenv: os.Getenv, Now: time.Now, NewID: randomID, Dial: client.FromDir,
+		Getenv: os.Getenv, Now: time.Now, NewID: randomID, Dial: dial,
 	}
 }
 
@@ -183,8 +183,16 @@ func (a *App) services() (*services, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.conn = &services{Model: c.Model, Work: c.Work, Server: c.Server, Close: c.Close}
-	return a.conn, nil
+	a.conn = c
+	return c, nil
+}
+
+func dial(configDir string) (*services, error) {
+	c, err := client.FromDir(configDir)
+	if err != nil {
+		return nil, err
+	}
+	return &services{Model: c.Model, Work: c.Work, Server: c.Server, Close: c.Close}, nil
 }
 
 func (a *App) configDir() string {

@@ -77,6 +77,9 @@ func (a *App) begin(cmd *cobra.Command) error {
 	if a.flags.model == "" {
 		a.flags.model = a.Getenv("DROVER_MODEL")
 	}
+	if cmd.Flags().Changed("wait") && cmd.Flags().Changed("detach") {
+		return usage(cmd, "--wait and --detach exclude each other")
+	}
 	if f := cmd.Flags().Lookup("format"); f != nil {
 		allowed := strings.Split(f.Annotations[formatsKey][0], ",")
 		for _, name := range allowed {

@@ -27,9 +27,6 @@ func (f *waitFlags) add(cmd *cobra.Command, _ *App) {
 
 // afterwards waits for the goal if the flags and the terminal say so.
 func (a *App) afterwards(cmd *cobra.Command, f waitFlags, g goal) error {
-	if f.wait && f.detach {
-		return usage(cmd, "--wait and --detach exclude each other")
-	}
 	if !f.wait && (f.detach || !isTerminal(a.Out) || !isTerminal(a.Err)) {
 		return nil
 	}

@@ -85,7 +85,7 @@ update() {
     echo "$port" >"$dir/port"
     open-port "$port/tcp"
     for id in $(relation-ids website); do
-        relation-set -r "$id" address="$address" port="$port"
+        relation-set -r "$id" address="$address" port="$port" started="$(stat -c %Y "$pid_file")"
     done
     count=$(echo "$found" | wc -l)
     status-set active "serving on port $port from $count store(s)"

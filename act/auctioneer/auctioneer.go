@@ -32,8 +32,8 @@ import (
 
 // The times of an auction.
 const (
-	AnswerWithin = 10 * time.Second // a cell that is silent longer is left to convergence
-	RetryEvery   = 30 * time.Second // what fits nowhere, without any change
+	AnswerWithin = 10 * time.Second       // a cell that is silent longer is left to convergence
+	RetryEvery   = 30 * time.Second       // what fits nowhere, without any change
 	firstRetry   = 100 * time.Millisecond // after a second refusal
 	longestRetry = 10 * time.Second
 	longestRest  = time.Second // between auctions that place nothing, while capacity grows

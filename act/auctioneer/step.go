@@ -175,11 +175,12 @@ func (a *Auctioneer) tellOne(tx *store.Txn, view store.Reader, p *placement.Plac
 	return a.cfg.Board.RejectTask(tx, now, p.Task, t.Incarnation, p.Error)
 }
 
-// deadline is when something is due although nothing happens.
+// deadline is when something is due although nothing happens. What may go at
+// once has woken the loop already, and gives no time.
 func (a *Auctioneer) deadline() loop.Next {
 	var first time.Time
 	sooner := func(t time.Time) {
-		if first.IsZero() || t.Before(first) {
+		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
 			first = t
 		}
 	}

@@ -154,7 +154,10 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		Protocols:         new(http.Protocols),
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 250, MaxReadFrameSize: 64 << 10},
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: 250, MaxReadFrameSize: 64 << 10,
+			SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second, // a peer that vanished is noticed
+		},
 	}
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetHTTP2(true)

@@ -12,7 +12,6 @@ import (
 	"drover/act/provisioner"
 	"drover/act/provisioner/local"
 	"drover/face/api"
-	"drover/noun/entity"
 	"drover/noun/work"
 	"drover/wire/convert"
 	"drover/wire/droverv1"
@@ -93,10 +92,7 @@ func (s *server) loops(r *reign, epoch uint64) (map[string]func(context.Context)
 	}
 	p := provisioner.New(provisioner.Config{
 		Store: s.store, Registry: s.registry, Providers: providers, Epoch: epoch,
-		JoinToken: func(ctx context.Context, m entity.Machine) (string, error) {
-			return s.api.MachineToken(ctx, m.Model, m.ID, m.UID)
-		},
-		Now: time.Now, Log: s.log,
+		JoinToken: s.api.JoinToken, Now: time.Now, Log: s.log,
 	})
 	v := converger.New(converger.Config{
 		Store: s.store, Board: s.board, Presence: r.presence, Starts: r.auctioneer, Cells: cells{s.api}, Epoch: epoch, Now: time.Now, Log: s.log,

@@ -97,7 +97,7 @@ func (c *Converger) sweep(_ context.Context, now when.Instant) (loop.Next, error
 		live[t.Incarnation] = struct{}{}
 		c.loop.Wake(string(board.TaskTopic(t.GUID)))
 	}
-	c.forgetTold(now.Time())
+	c.forgetSaid(now.Time())
 	c.forgetCancelled(live)
 	return loop.Next{At: now.Time().Add(SweepEvery)}, nil
 }

@@ -74,7 +74,7 @@ type Converger struct {
 	loop *loop.Loop
 
 	mu        sync.Mutex // guards all below
-	told      map[work.InstanceGUID]time.Time
+	said      map[string]time.Time // what was said last, and when
 	cancelled map[work.Incarnation]struct{}
 }
 
@@ -83,7 +83,7 @@ const Sweep = "sweep"
 
 // New makes a converger that begins with a sweep.
 func New(cfg Config) *Converger {
-	c := &Converger{cfg: cfg, told: map[work.InstanceGUID]time.Time{}, cancelled: map[work.Incarnation]struct{}{}}
+	c := &Converger{cfg: cfg, said: map[string]time.Time{}, cancelled: map[work.Incarnation]struct{}{}}
 	c.loop = loop.New(loop.Config{Name: "converger", Actor: c, Now: cfg.Now, Log: cfg.Log})
 	c.loop.Wake(Sweep)
 	return c

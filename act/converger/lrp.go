@@ -39,11 +39,7 @@ func (c *Converger) do(ctx context.Context, now when.Instant, actions []converge
 		}
 	}
 	for _, a := range says {
-		if a.Kind == convergence.Emit {
-			c.cfg.Starts.EmitLRP(a.Key)
-		} else {
-			c.tellStop(ctx, now.Time(), a.Record)
-		}
+		c.say(ctx, now.Time(), a)
 	}
 	return nil
 }
@@ -71,30 +67,43 @@ func (c *Converger) write(ctx context.Context, now when.Instant, chunk []converg
 	return nil
 }
 
-// tellStop sends the record's cell a stop, not more often than every StopAgain
-// for one instance.
-func (c *Converger) tellStop(ctx context.Context, now time.Time, r work.ActualLRP) {
-	c.mu.Lock()
-	last, told := c.told[r.Holder.Instance]
-	if told && now.Sub(last) < convergence.StopAgain {
-		c.mu.Unlock()
+// say emits a start or sends a stop.
+func (c *Converger) say(ctx context.Context, now time.Time, a convergence.LRPAction) {
+	r := a.Record
+	if a.Kind == convergence.Emit {
+		if c.once(fmt.Sprintf("start %s/%d", r.ProcessGUID, r.Index), now, convergence.StaleUnclaimed) {
+			c.cfg.Starts.EmitLRP(a.Key)
+		}
 		return
 	}
-	c.told[r.Holder.Instance] = now
-	c.mu.Unlock()
+	if !c.once("stop "+string(r.Holder.Instance), now, convergence.StopAgain) {
+		return
+	}
 	err := c.cfg.Cells.Stop(ctx, r.Holder.Cell, Stop{LRP: r.LRPKey, Instance: r.Holder.Instance, Epoch: c.cfg.Epoch})
 	if err != nil {
 		c.cfg.Log.Warn("stop not sent, will try again", "lrp", r.ProcessGUID, "index", r.Index, "cell", r.Holder.Cell, "err", err)
 	}
 }
 
-// forgetTold drops what was told longer ago than matters.
-func (c *Converger) forgetTold(now time.Time) {
+// once reports whether the words were not said within the time, and notes that
+// they are said now.
+func (c *Converger) once(words string, now time.Time, every time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, t := range c.told { // order-free: each on its own
-		if now.Sub(t) >= convergence.StopAgain {
-			delete(c.told, i)
+	if last, ok := c.said[words]; ok && now.Sub(last) < every {
+		return false
+	}
+	c.said[words] = now
+	return true
+}
+
+// forgetSaid drops what was said longer ago than matters.
+func (c *Converger) forgetSaid(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for words, t := range c.said { // order-free: each on its own
+		if now.Sub(t) > convergence.StaleUnclaimed {
+			delete(c.said, words)
 		}
 	}
 }

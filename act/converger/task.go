@@ -23,7 +23,9 @@ func (c *Converger) task(ctx context.Context, now when.Instant, g work.TaskGUID)
 	switch kind {
 	case 0:
 	case convergence.EmitTask:
-		c.cfg.Starts.EmitTask(g)
+		if c.once("start "+string(g), now.Time(), convergence.StalePending) {
+			c.cfg.Starts.EmitTask(g)
+		}
 	case convergence.TellCancelled:
 		c.tellCancelled(ctx, &t)
 	default:

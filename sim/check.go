@@ -84,6 +84,9 @@ func (c *checker) state(v *store.View) {
 			c.sim.fail("at revision %d: %v", v.Revision(), err)
 		}
 	}
+	if err := c.sim.server.board.Check(v); err != nil {
+		c.sim.fail("at revision %d: %v", v.Revision(), err)
+	}
 }
 
 func (c *checker) move(v *store.View) {

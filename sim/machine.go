@@ -67,8 +67,9 @@ func newMachine(s *Sim, i provisioner.Instance) *machine {
 
 // behave says what a process does: most of an LRP run for ever, a few crash,
 // tasks end.
-func (m *machine) behave(_ executor.Place, p executor.Process) execfake.Behaviour {
+func (m *machine) behave(pl executor.Place, p executor.Process) execfake.Behaviour {
 	rng := m.sim.rng
+	m.sim.started(pl.GUID, p.Name)
 	long := time.Duration(1+rng.IntN(120)) * time.Second
 	switch {
 	case p.Path == "task":

@@ -1,18 +1,14 @@
 package sim
 
 import (
-	"fmt"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"drover/act/cleaner"
 	"drover/act/presence"
-	"drover/act/provisioner"
 	"drover/act/provisioner/fake"
 	"drover/face/api"
 	"drover/keep/blob"
@@ -40,25 +36,12 @@ type server struct {
 	reign    *reign // nil: nobody leads
 }
 
-// reign is the loops of one time of leading.
-type reign struct {
-	epoch uint64
-	loops []*leaderLoop
-}
-
-// leaderLoop is a loop with how changes and polls wake it.
-type leaderLoop struct {
-	driver
-	keys  func() []string                     // all that there may be something to do for
-	wakes func(topics []store.Topic) []string // those that changes concern
-	poll  alarm
-}
-
 func newServer(s *Sim) (*server, error) {
 	schema := store.NewSchema()
 	ids := identity.New(schema)
 	v := &server{sim: s, registry: registry.New(schema), board: board.New(schema), provider: fake.New()}
 	v.registry.NewID, v.board.NewID = s.newID, s.newID
+	v.registry.Work = v.board
 	s.server = v
 	var err error
 	if v.blobs, err = blob.Open(filepath.Join(s.opts.Dir, "blobs")); err != nil {
@@ -74,7 +57,8 @@ func newServer(s *Sim) (*server, error) {
 	v.api, err = api.New(api.Config{
 		Store: v.store, Registry: v.registry, Board: v.board, Identity: ids, Blobs: v.blobs,
 		Name: "s1", Address: "127.0.0.1:7443", Storage: "memory", Version: "sim", Presence: func() *presence.Tracker { return v.tracker },
-		Now: s.clock.Now, NewID: s.newID, Random: newReader(s.rng), Log: quiet(),
+		Answered: v.answered,
+		Now:      s.clock.Now, NewID: s.newID, Random: newReader(s.rng), Log: quiet(),
 	})
 	if err != nil {
 		return nil, err
@@ -148,102 +132,31 @@ func (v *server) sync() {
 	}
 }
 
-// lead begins a reign: new soft state, new loops, every key woken.
-func (v *server) lead() {
-	l := v.store.Leadership()
-	if !l.Leading {
-		return
-	}
-	s := v.sim
-	v.tracker = presence.New(presence.Config{Now: s.clock.Now})
-	v.reign = &reign{epoch: l.Epoch}
-	clean := cleaner.New(cleaner.Config{Store: v.store, Registry: v.registry, Now: s.clock.Now, Log: quiet()})
-	v.add(&leaderLoop{driver: driver{s, "cleaner", clean.Loop()}, keys: clean.Keys, poll: alarm{every: 30 * time.Second}, wakes: func(topics []store.Topic) []string {
-		if slices.Contains(topics, registry.CleanupTopic) {
-			return clean.Keys()
-		}
-		return nil
-	}})
-	prov := provisioner.New(provisioner.Config{
-		Store: v.store, Registry: v.registry, Providers: map[string]provisioner.Provider{"fake": v.provider},
-		Epoch: l.Epoch, Now: s.clock.Now, Log: quiet(),
-	})
-	v.add(&leaderLoop{driver: driver{s, "provisioner", prov.Loop()}, keys: prov.Keys, poll: alarm{every: 30 * time.Second}, wakes: withPrefix("machine/")})
-}
-
-func withPrefix(prefix string) func([]store.Topic) []string {
-	return func(topics []store.Topic) []string {
-		var keys []string
-		for _, t := range topics {
-			if strings.HasPrefix(string(t), prefix) {
-				keys = append(keys, string(t))
-			}
-		}
-		return keys
-	}
-}
-
-func (v *server) add(l *leaderLoop) {
-	l.poll.at = v.sim.clock.now
-	v.reign.loops = append(v.reign.loops, l)
-}
-
 // events are what the server would do next.
 func (v *server) events() []event {
 	if v.reign == nil {
 		return nil
 	}
-	var out []event
-	if len(v.changes.C()) > 0 {
-		out = append(out, event{"changes reach the leader's loops", 15, v.tell})
-	}
-	for _, l := range v.reign.loops {
-		if l.poll.due(v.sim.clock.now) {
-			out = append(out, event{l.name + " polls", 10, func() {
-				l.poll.again(v.sim.clock.now)
-				l.loop.Wake(l.keys()...)
-			}})
-		}
-		out = append(out, l.driver.events()...)
-	}
-	return out
-}
-
-// tell wakes the loops with what changed, in the order of topics.
-func (v *server) tell() {
-	<-v.changes.C()
-	topics := v.changes.Take()
-	slices.Sort(topics)
-	for _, l := range v.reign.loops {
-		l.loop.Wake(l.wakes(topics)...)
-	}
-}
-
-// lose drops what changes would have said: only polls find it.
-func (v *server) lose() {
-	<-v.changes.C()
-	n := len(v.changes.Take())
-	v.sim.line("  %d topics are lost", n)
+	return v.reign.events()
 }
 
 func (v *server) deadline() time.Time {
 	if v.reign == nil {
 		return time.Time{}
 	}
-	var first time.Time
-	for _, l := range v.reign.loops {
-		for _, t := range []time.Time{l.poll.at, l.driver.deadline()} {
-			if !t.IsZero() && (first.IsZero() || t.Before(first)) {
-				first = t
-			}
-		}
-	}
-	return first
+	return v.reign.deadline()
+}
+
+// lose drops what changes would have said: only polls find it.
+func (v *server) lose() {
+	<-v.changes.C()
+	v.sim.line("  %d topics are lost", len(v.changes.Take()))
 }
 
 // depose ends the reign; elect begins the next one.
 func (v *server) depose() {
 	v.log.Cluster().Depose()
+	v.reign.stop()
 	v.reign, v.tracker = nil, nil
 }
 
@@ -251,6 +164,14 @@ func (v *server) elect() {
 	v.log.Cluster().Elect("memory")
 	v.lead()
 	if v.reign == nil {
-		v.sim.fail("the only server was elected and does not lead: %s", fmt.Sprint(v.store.Leadership()))
+		v.sim.fail("the only server was elected and does not lead: %+v", v.store.Leadership())
+	}
+}
+
+// lead begins a reign, if the server leads.
+func (v *server) lead() {
+	if l := v.store.Leadership(); l.Leading {
+		v.tracker = presence.New(presence.Config{Now: v.sim.clock.Now})
+		v.reign = newReign(v, l.Epoch)
 	}
 }

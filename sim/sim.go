@@ -6,6 +6,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"time"
+
+	"drover/noun/work"
 )
 
 // Options say what to simulate.
@@ -28,6 +30,7 @@ type Sim struct {
 	machines []*machine // in the order of their instances
 	users    *users
 	faults   *faults
+	starts   map[string]int // of processes, by container and name
 	broken   []string
 	step     int
 }
@@ -44,7 +47,7 @@ type event struct {
 func Run(ctx context.Context, opts Options) (digest string, err error) {
 	s := &Sim{
 		opts: opts, rng: rand.New(rand.NewPCG(opts.Seed, 2)), //nolint:gosec // a seeded source is the point
-		clock: &clock{now: epoch}, trace: newTrace(opts.Trace), ctx: ctx,
+		clock: &clock{now: epoch}, trace: newTrace(opts.Trace), ctx: ctx, starts: map[string]int{},
 	}
 	s.users, s.faults = newUsers(s), newFaults(s)
 	defer s.close()
@@ -91,6 +94,14 @@ func (s *Sim) fail(format string, args ...any) {
 	s.line("BROKEN %s", what)
 	if len(s.broken) < 10 {
 		s.broken = append(s.broken, what)
+	}
+}
+
+// started counts the starts of a container's process: each happens once (T1).
+func (s *Sim) started(guid work.ContainerGUID, name string) {
+	key := string(guid) + "/" + name
+	if s.starts[key]++; s.starts[key] > 1 {
+		s.fail("T1: the process %s is started %d times", key, s.starts[key])
 	}
 }
 

@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -56,10 +58,22 @@ func TestSeeds(t *testing.T) {
 	for n := uint64(1); n <= uint64(*seeds); n++ {
 		t.Run(fmt.Sprintf("seed=%d", n), func(t *testing.T) {
 			t.Parallel()
-			first := simulate(t, n, Options{})
-			if again := simulate(t, n, Options{}); again != first {
-				t.Errorf("seed %d gives trace %s, then %s", n, first, again)
+			var one, two bytes.Buffer
+			first, again := simulate(t, n, Options{Trace: &one}), simulate(t, n, Options{Trace: &two})
+			if again != first {
+				t.Errorf("seed %d gives trace %s, then %s; they part here:\n%s", n, first, again, parting(one.String(), two.String()))
 			}
 		})
 	}
+}
+
+// parting is where two traces begin to differ, with what led there.
+func parting(one, two string) string {
+	a, b := strings.Split(one, "\n"), strings.Split(two, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return strings.Join(a[max(0, i-10):i], "\n") + "\nfirst:\n" + a[i] + "\nthen:\n" + b[i]
+		}
+	}
+	return "one is longer"
 }

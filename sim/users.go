@@ -193,5 +193,3 @@ func (u *users) modelRequests() []request {
 		}},
 	}
 }
-
-func (u *users) workRequests() []request { return nil }

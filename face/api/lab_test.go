@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -224,12 +226,12 @@ func archive(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
-	for name, text := range files {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		f, err := w.Create(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Write([]byte(text)); err != nil {
+		if _, err := f.Write([]byte(files[name])); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -80,12 +80,11 @@ type Client struct {
 	Agent  droverv1connect.AgentServiceClient
 	Join   droverv1connect.JoinServiceClient
 
-	cfg       Config
-	transport *http.Transport
+	cfg Config
 
-	mu      sync.Mutex // guards servers, cert and tls
-	servers []string   // the one to try first at the front
-	tls     *tls.Config
+	mu        sync.Mutex // guards servers and transport
+	servers   []string   // the one to try first at the front
+	transport *http.Transport
 }
 
 // Dial makes a client. It connects with the first call, and again whenever the
@@ -94,23 +93,12 @@ func Dial(cfg Config) (*Client, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, servers: append([]string(nil), cfg.Servers...), tls: cfg.tls}
-	if c.tls == nil {
-		c.tls = pki.ClientTLS(cfg.Cert, cfg.CA, cfg.Now)
+	c := &Client{cfg: cfg, servers: append([]string(nil), cfg.Servers...)}
+	how := cfg.tls
+	if how == nil {
+		how = pki.ClientTLS(cfg.Cert, cfg.CA, cfg.Now)
 	}
-	c.transport = &http.Transport{
-		DialTLSContext:     c.dial,
-		Protocols:          new(http.Protocols),
-		DisableCompression: true,
-		IdleConnTimeout:    90 * time.Second,
-		HTTP2: &http.HTTP2Config{
-			SendPingTimeout:               10 * time.Second,
-			PingTimeout:                   5 * time.Second,
-			MaxReceiveBufferPerConnection: 4 << 20,
-			MaxReceiveBufferPerStream:     1 << 20,
-		},
-	}
-	c.transport.Protocols.SetHTTP2(true)
+	c.transport = c.newTransport(how)
 	opts := []connect.ClientOption{
 		connect.WithReadMaxBytes(MaxMessage),
 		connect.WithInterceptors(&interceptor{c}),
@@ -125,7 +113,10 @@ func Dial(cfg Config) (*Client, error) {
 }
 
 // Close drops idle connections.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() {
+	_, t := c.current()
+	t.CloseIdleConnections()
+}
 
 // Servers are the known servers, the one that is tried first at the front.
 func (c *Client) Servers() []string {
@@ -145,11 +136,13 @@ func (c *Client) UseServers(servers ...string) {
 	c.servers = append([]string(nil), servers...)
 }
 
-// UseCertificate replaces the identity, after a renewal, for connections that
-// are made from now on; idle ones are dropped.
+// UseCertificate replaces the identity, after a renewal: calls that begin from
+// now on use it, streams under way go on with the old one.
 func (c *Client) UseCertificate(cert *tls.Certificate) {
+	t := c.newTransport(pki.ClientTLS(cert, c.cfg.CA, c.cfg.Now))
 	c.mu.Lock()
-	c.tls = pki.ClientTLS(cert, c.cfg.CA, c.cfg.Now)
+	old := c.transport
+	c.transport = t
 	c.mu.Unlock()
-	c.transport.CloseIdleConnections()
+	old.CloseIdleConnections()
 }

@@ -3,39 +3,45 @@ package client
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"slices"
+	"time"
 
 	"drover/wire/convert"
 )
 
-// baseURL has no address: the transport dials the leader, whoever it is.
+// baseURL has no address: each request is sent to the leader, whoever it is.
 const baseURL = "https://drover"
 
-// dial connects to the first server that answers and keeps it at the front.
-func (c *Client) dial(ctx context.Context, network, _ string) (net.Conn, error) {
-	c.mu.Lock()
-	servers, cfg := append([]string(nil), c.servers...), c.tls
-	c.mu.Unlock()
-	var first error
-	for _, server := range servers {
-		conn, err := c.dialOne(ctx, network, server, cfg)
-		if err == nil {
-			c.prefer(server)
+// newTransport makes connections with the TLS configuration, a pool for each
+// server.
+func (c *Client) newTransport(cfg *tls.Config) *http.Transport {
+	t := &http.Transport{
+		DialTLSContext: func(ctx context.Context, network, server string) (net.Conn, error) {
+			conn, err := c.dial(ctx, network, server, cfg)
+			if err != nil {
+				return nil, &dialError{server: server, err: err}
+			}
 			return conn, nil
-		}
-		if first == nil {
-			first = &dialError{server: server, err: err}
-		}
-		if ctx.Err() != nil {
-			break
-		}
+		},
+		Protocols:          new(http.Protocols),
+		DisableCompression: true,
+		IdleConnTimeout:    90 * time.Second,
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout:               10 * time.Second,
+			PingTimeout:                   5 * time.Second,
+			MaxReceiveBufferPerConnection: 4 << 20,
+			MaxReceiveBufferPerStream:     1 << 20,
+		},
 	}
-	return nil, first
+	t.Protocols.SetHTTP2(true)
+	return t
 }
 
-func (c *Client) dialOne(ctx context.Context, network, server string, cfg *tls.Config) (net.Conn, error) {
+func (c *Client) dial(ctx context.Context, network, server string, cfg *tls.Config) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.DialTimeout)
 	defer cancel()
 	raw, err := c.cfg.Dial(ctx, network, server)
@@ -54,45 +60,88 @@ func (c *Client) dialOne(ctx context.Context, network, server string, cfg *tls.C
 func (c *Client) prefer(server string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.servers[0] == server {
-		return
+	if c.servers[0] != server {
+		c.servers = append([]string{server}, without(c.servers, server)...)
 	}
-	c.servers = append([]string{server}, slices.DeleteFunc(c.servers, func(s string) bool { return s == server })...)
 }
 
-// follower repeats a request at the leader when a server answered that it is
-// not it. Such an answer means that nothing was done.
+// postpone moves a server that cannot be reached to the end.
+func (c *Client) postpone(server string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.servers[0] == server {
+		c.servers = append(without(c.servers, server), server)
+	}
+}
+
+func without(servers []string, server string) []string {
+	return slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return s == server })
+}
+
+// follower sends requests to the preferred server, to the next one when that
+// cannot be reached, and to the leader when a server answers that it is not it.
+// All of these mean that nothing was done.
 type follower struct{ c *Client }
 
-// maxFollow bounds how often one request is sent on.
+// maxFollow bounds how often one request is sent on to a leader.
 const maxFollow = 3
 
 func (f *follower) RoundTrip(req *http.Request) (*http.Response, error) {
-	for hop := 0; ; hop++ {
-		resp, err := f.c.transport.RoundTrip(req)
-		if err != nil {
+	var unreachable error
+	tries, follows := len(f.c.Servers()), 0
+	for body := req.Body; ; {
+		server, transport := f.c.current()
+		attempt := req.Clone(req.Context())
+		attempt.URL.Host, attempt.Body = server, body
+		resp, err := transport.RoundTrip(attempt)
+		var de *dialError
+		switch {
+		case errors.As(err, &de):
+			f.c.postpone(server)
+			if unreachable == nil {
+				unreachable = err
+			}
+			if tries--; tries <= 0 || req.Context().Err() != nil {
+				return nil, unreachable
+			}
+		case err != nil:
 			return nil, err
-		}
-		leader := resp.Header.Get(convert.LeaderHeader)
-		if leader == "" {
-			return resp, nil
-		}
-		if _, _, err := net.SplitHostPort(leader); err != nil {
-			return resp, nil
-		}
-		f.c.prefer(leader)
-		if hop == maxFollow || req.Body != nil && req.GetBody == nil {
-			f.c.transport.CloseIdleConnections()
-			return resp, nil
-		}
-		again := req.Clone(req.Context())
-		if req.GetBody != nil {
-			if again.Body, err = req.GetBody(); err != nil {
+		default:
+			leader := resp.Header.Get(convert.LeaderHeader)
+			if _, _, err := net.SplitHostPort(leader); err != nil {
 				return resp, nil
 			}
+			f.c.prefer(leader)
+			if follows++; follows > maxFollow || !replayable(req) {
+				return resp, nil
+			}
+			_ = resp.Body.Close() // the answer was only the way to go
 		}
-		_ = resp.Body.Close() // the answer was only the redirection
-		f.c.transport.CloseIdleConnections()
-		req = again
+		if !replayable(req) {
+			return nil, unreachable
+		}
+		if body, err = again(req); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// replayable reports whether the request's body can be sent again: that of a
+// stream of messages cannot.
+func replayable(req *http.Request) bool {
+	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+}
+
+func again(req *http.Request) (io.ReadCloser, error) {
+	if req.GetBody == nil {
+		return req.Body, nil
+	}
+	return req.GetBody()
+}
+
+// current is where and how requests are sent now.
+func (c *Client) current() (server string, t *http.Transport) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.servers[0], c.transport
 }

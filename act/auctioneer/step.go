@@ -73,8 +73,8 @@ type send struct {
 	needs work.Resources
 }
 
-// plan books placed work as sent, and marks the rest as fitting nowhere. The
-// sends are in the order of cells, their items in the order of the auction.
+// plan books placed work as sent, and marks the rest as fitting nowhere. Sends
+// and their items are in the order of the auction.
 func (a *Auctioneer) plan(view store.Reader, placed []placement.Placed, now time.Time) []send {
 	at := map[work.CellID]int{}
 	var sends []send
@@ -104,7 +104,6 @@ func (a *Auctioneer) plan(view store.Reader, placed []placement.Placed, now time
 		a.inflight[i] = sentItem{batch: s.batch.ID, cell: p.Cell, of: version, refused: a.waiting[i].refused}
 		delete(a.waiting, i)
 	}
-	slices.SortFunc(sends, func(x, y send) int { return int(int64(x.batch.ID) - int64(y.batch.ID)) })
 	return sends
 }
 

@@ -73,7 +73,7 @@ type Converger struct {
 	cfg  Config
 	loop *loop.Loop
 
-	mu        sync.Mutex // guards all below
+	mu        sync.Mutex           // guards all below
 	said      map[string]time.Time // what was said last, and when
 	cancelled map[work.Incarnation]struct{}
 }

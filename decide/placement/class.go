@@ -1,9 +1,9 @@
 package placement
 
 import (
+	"cmp"
+	"slices"
 	"strings"
-
-	"github.com/tidwall/btree"
 
 	"drover/noun/work"
 )
@@ -14,19 +14,35 @@ type ranked struct {
 	cell int
 }
 
-func lessUsed(a, b ranked) bool {
+func compareUse(a, b ranked) int {
 	if a.use != b.use {
-		return a.use < b.use
+		return cmp.Compare(a.use, b.use)
 	}
-	return a.cell < b.cell
+	return cmp.Compare(a.cell, b.cell)
+}
+
+// ranking is cells in the order of use. A cell moves by shifting those between:
+// for the thousands of cells of a zone that is cheaper than a tree.
+type ranking []ranked
+
+func (r ranking) move(from, to ranked) {
+	i, _ := slices.BinarySearchFunc(r, from, compareUse)
+	j, _ := slices.BinarySearchFunc(r, to, compareUse)
+	if j > i {
+		copy(r[i:], r[i+1:j])
+		r[j-1] = to
+		return
+	}
+	copy(r[j+1:i+1], r[j:i])
+	r[j] = to
 }
 
 // class is the cells that pass the filters for all items with the same demands,
 // in each zone in the order of use.
 type class struct {
 	member []bool
-	byUse  []*btree.BTreeG[ranked] // by zone
-	failed []work.Resources        // found no room in this batch
+	byUse  []ranking        // by zone
+	failed []work.Resources // found no room in this batch
 	errors map[work.Resources]string
 }
 
@@ -37,15 +53,16 @@ func (a *auction) class(s *work.Spec) *class {
 	if cl, ok := a.classes[name]; ok {
 		return cl
 	}
-	cl := &class{member: make([]bool, len(a.cells)), errors: map[work.Resources]string{}}
-	for range a.zones {
-		cl.byUse = append(cl.byUse, btree.NewBTreeGOptions(lessUsed, btree.Options{NoLocks: true}))
-	}
+	cl := &class{member: make([]bool, len(a.cells)), byUse: make([]ranking, a.zones), errors: map[work.Resources]string{}}
 	for i := range a.cells {
 		if f, _ := objection(&a.cells[i], s); f < 0 {
 			cl.member[i] = true
-			cl.byUse[a.zone[i]].Set(ranked{a.use[i], i})
+			r := &cl.byUse[a.zone[i]]
+			*r = append(*r, ranked{a.use[i], i})
 		}
+	}
+	for _, r := range cl.byUse {
+		slices.SortFunc(r, compareUse)
 	}
 	a.classes[name] = cl
 	a.list = append(a.list, cl)

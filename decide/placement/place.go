@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"drover/noun/work"
@@ -26,11 +27,6 @@ type Placed struct {
 func Place(cells []Cell, held []Held, batch []Item) []Placed {
 	a := newAuction(cells, held)
 	items := Order(batch)
-	for i := range items {
-		if !items[i].IsTask() {
-			a.guid(items[i].LRP.ProcessGUID).wanted++
-		}
-	}
 	out := make([]Placed, len(items))
 	for i, it := range items {
 		out[i].Item = it
@@ -56,15 +52,6 @@ type auction struct {
 	guids   map[work.ProcessGUID]*guid
 }
 
-// guid is the running totals of one LRP.
-type guid struct {
-	onCell []int32 // by cell; nil: nowhere
-	inZone []int
-	spread int // cells with an instance
-	wanted int // items of the batch
-	heaps  map[demand]*guidHeaps
-}
-
 func newAuction(cells []Cell, held []Held) *auction {
 	a := &auction{
 		cells: slices.Clone(cells), use: make([]int64, len(cells)), zone: make([]int, len(cells)),
@@ -83,7 +70,7 @@ func newAuction(cells []Cell, held []Held) *auction {
 	a.zones = len(zones)
 	for _, h := range held {
 		if i, ok := at[h.Cell]; ok {
-			a.count(a.guid(h.GUID), i, h.Count)
+			a.guid(h.GUID).count(i, a.zone[i], h.Count, len(a.cells))
 		}
 	}
 	return a
@@ -96,24 +83,6 @@ func (a *auction) guid(name work.ProcessGUID) *guid {
 		a.guids[name] = g
 	}
 	return g
-}
-
-func (a *auction) count(g *guid, cell, n int) {
-	if g.onCell == nil {
-		g.onCell = make([]int32, len(a.cells))
-	}
-	if g.onCell[cell] == 0 {
-		g.spread++
-	}
-	g.onCell[cell] += int32(n)
-	g.inZone[a.zone[cell]] += n
-}
-
-func (g *guid) on(cell int) int {
-	if g.onCell == nil {
-		return 0
-	}
-	return int(g.onCell[cell])
 }
 
 // place takes room for the item on the best cell; -1: there is none.
@@ -133,7 +102,7 @@ func (a *auction) place(it *Item) int {
 		return -1
 	}
 	if !it.IsTask() {
-		a.count(a.guid(it.LRP.ProcessGUID), best, 1)
+		a.guid(it.LRP.ProcessGUID).count(best, a.zone[best], 1, len(a.cells))
 	}
 	a.take(best, it.Resources)
 	return best
@@ -149,36 +118,35 @@ func (a *auction) take(cell int, r work.Resources) {
 	}
 	for _, cl := range a.list {
 		if cl.member[cell] {
-			t := cl.byUse[a.zone[cell]]
-			t.Delete(ranked{before, cell})
-			t.Set(ranked{a.use[cell], cell})
+			cl.byUse[a.zone[cell]].move(ranked{before, cell}, ranked{a.use[cell], cell})
 		}
 	}
 }
 
 func (a *auction) bestForTask(cl *class, need work.Resources) int {
 	best := -1
-	for z := range a.zones {
-		cl.byUse[z].Scan(func(r ranked) bool {
+	for _, cells := range cl.byUse {
+		for _, r := range cells {
 			if !fits(&a.cells[r.cell], need) {
-				return true
+				continue
 			}
-			if best < 0 || a.use[r.cell] < a.use[best] || a.use[r.cell] == a.use[best] && r.cell < best {
+			if best < 0 || compareUse(r, ranked{a.use[best], best}) < 0 {
 				best = r.cell
 			}
-			return false
-		})
+			break
+		}
 	}
 	return best
 }
 
 func (a *auction) bestForLRP(cl *class, g *guid, need work.Resources) int {
 	best, bestScore := -1, int64(0)
+	floor := g.floor(demand{cl, need}, a.zones)
 	for z := range a.zones {
-		if best >= 0 && score(g.inZone[z], 0, 0) > bestScore {
+		if best >= 0 && score(g.inZone[z], floor[z], 0) > bestScore {
 			continue
 		}
-		c := a.bestInZone(cl, g, z, need)
+		c := a.bestInZone(cl, g, z, need, &floor[z])
 		if c < 0 {
 			continue
 		}
@@ -190,23 +158,22 @@ func (a *auction) bestForLRP(cl *class, g *guid, need work.Resources) int {
 	return best
 }
 
-// manyInstances is the number of a guid's instances from which its own order of
-// cells is kept, rather than walking past the cells that have one.
-const manyInstances = 16
-
-func (a *auction) bestInZone(cl *class, g *guid, z int, need work.Resources) int {
-	if g.wanted+g.spread > manyInstances {
-		return a.heaps(cl, g, need).best(a, g, z, need)
-	}
-	best, fewest := -1, 0
-	cl.byUse[z].Scan(func(r ranked) bool {
+// bestInZone is the zone's cell with room that has the fewest instances of the
+// guid, of these the least used; -1: none has room. It walks the cells in the
+// order of use and stops at the first that is as good as any can be.
+func (a *auction) bestInZone(cl *class, g *guid, z int, need work.Resources, floor *int) int {
+	best, fewest := -1, math.MaxInt
+	for _, r := range cl.byUse[z] {
 		if !fits(&a.cells[r.cell], need) {
-			return true
+			continue
 		}
-		if n := g.on(r.cell); best < 0 || n < fewest {
+		if n := g.on(r.cell); n < fewest {
 			best, fewest = r.cell, n
 		}
-		return fewest > 0 // none has fewer than none
-	})
+		if fewest <= *floor {
+			return best
+		}
+	}
+	*floor = fewest
 	return best
 }

@@ -135,6 +135,7 @@ func (s *server) open(ln net.Listener) error {
 	}
 	schema := store.NewSchema()
 	s.registry, s.board, s.identity = registry.New(schema), board.New(schema), identity.New(schema)
+	s.registry.Work = s.board
 	blobs, err := blob.Open(filepath.Join(dir, "blobs"))
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,16 +24,20 @@ import (
 // It runs in a bubble of synctest, whose clock it uses.
 type bench struct {
 	*testing.T
-	b    *board.Board
-	s    *store.Store
-	p    *presence.Tracker
-	a    *Auctioneer
-	got  []string // "c0: web/0 web/1"
+	b *board.Board
+	s *store.Store
+	p *presence.Tracker
+	a *Auctioneer
+
+	mu   sync.Mutex // guards what follows, which Send touches
+	got  []string   // "c0: web/0 web/1"
 	sent map[work.CellID]Batch
 	down map[work.CellID]bool
 }
 
 func (w *bench) Send(_ context.Context, cell work.CellID, b Batch) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.down[cell] {
 		return errors.New("not connected")
 	}
@@ -113,6 +118,8 @@ func spec(memory int64) work.Spec {
 func (w *bench) want(sends ...string) {
 	w.Helper()
 	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if !slices.Equal(w.got, sends) {
 		w.Errorf("sent %q, want %q", w.got, sends)
 	}
@@ -124,13 +131,27 @@ func (w *bench) pass(d time.Duration) {
 	synctest.Wait()
 }
 
+// batch is what the cell was sent last.
+func (w *bench) batch(cell work.CellID) Batch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent[cell]
+}
+
+// unplug says whether the cell can be reached.
+func (w *bench) unplug(cell work.CellID, down bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.down[cell] = down
+}
+
 // ack answers the cell's last batch, refusing the indexes of web.
 func (w *bench) ack(cell work.CellID, refused ...int) {
 	var rs []Refusal
 	for _, i := range refused {
 		rs = append(rs, Refusal{LRP: work.LRPKey{ProcessGUID: "web", Index: i}, Reason: "full"})
 	}
-	w.a.Ack(cell, w.sent[cell].ID, rs)
+	w.a.Ack(cell, w.batch(cell).ID, rs)
 	synctest.Wait()
 }
 
@@ -149,8 +170,8 @@ func TestWorkIsSentAtOnceInABatchForEachCell(t *testing.T) {
 		w.want()
 		w.desire("web", 4, 10)
 		w.want("c0: web/0 web/2", "c1: web/1 web/3")
-		b := w.sent["c0"]
-		if b.Epoch != 3 || b.ID == w.sent["c1"].ID || b.Items[0].Instance == b.Items[1].Instance || b.Items[0].Incarnation == "" {
+		b := w.batch("c0")
+		if b.Epoch != 3 || b.ID == w.batch("c1").ID || b.Items[0].Instance == b.Items[1].Instance || b.Items[0].Incarnation == "" {
 			t.Errorf("%+v", b)
 		}
 		w.desireTask("job", 10)
@@ -270,11 +291,11 @@ func TestACellThatCannotBeReachedRefusesItAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := setUp(t)
 		w.cell("c0", 100)
-		w.down["c0"] = true
+		w.unplug("c0", true)
 		w.run()
 		w.desire("web", 1, 60)
 		w.pass(5 * time.Second)
-		w.down["c0"] = false
+		w.unplug("c0", false)
 		w.pass(10 * time.Second)
 		w.want("c0: web/0")
 	})
@@ -294,7 +315,7 @@ func TestWorkIsSentOnceWhateverWakesTheAuctioneer(t *testing.T) {
 			synctest.Wait()
 		}
 		w.want("c0: web/0")
-		ask := board.Ask{Key: work.LRPKey{ProcessGUID: "web"}, Seen: board.AnyRevision, Incarnation: w.sent["c0"].Items[0].Incarnation, Holder: work.Holder{Instance: "i1", Cell: "c0"}}
+		ask := board.Ask{Key: work.LRPKey{ProcessGUID: "web"}, Seen: board.AnyRevision, Incarnation: w.batch("c0").Items[0].Incarnation, Holder: work.Holder{Instance: "i1", Cell: "c0"}}
 		w.update(func(tx *store.Txn, now when.Instant) error { return w.b.Claim(tx, now, ask) })
 		w.ack("c0")
 		w.want()

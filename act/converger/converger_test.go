@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,20 +27,28 @@ type bench struct {
 	s     *store.Store
 	p     *presence.Tracker
 	c     *Converger
-	heard []string
 	alive map[string]bool // machines that send heartbeats
+
+	mu    sync.Mutex // guards heard
+	heard []string
+}
+
+func (w *bench) hear(words string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = append(w.heard, words)
 }
 
 func (w *bench) EmitLRP(k work.LRPKey) {
-	w.heard = append(w.heard, fmt.Sprintf("start %s/%d", k.ProcessGUID, k.Index))
+	w.hear(fmt.Sprintf("start %s/%d", k.ProcessGUID, k.Index))
 }
-func (w *bench) EmitTask(g work.TaskGUID) { w.heard = append(w.heard, "start "+string(g)) }
+func (w *bench) EmitTask(g work.TaskGUID) { w.hear("start " + string(g)) }
 func (w *bench) Stop(_ context.Context, cell work.CellID, s Stop) error {
 	if s.TaskIncarnation != "" {
-		w.heard = append(w.heard, "cancel on "+string(cell))
+		w.hear("cancel on " + string(cell))
 		return nil
 	}
-	w.heard = append(w.heard, fmt.Sprintf("stop %s/%d %s on %s", s.LRP.ProcessGUID, s.LRP.Index, s.Instance, cell))
+	w.hear(fmt.Sprintf("stop %s/%d %s on %s", s.LRP.ProcessGUID, s.LRP.Index, s.Instance, cell))
 	return nil
 }
 
@@ -137,6 +146,8 @@ func (w *bench) want(records string, heard ...string) {
 	if got := w.records(); got != records {
 		w.Errorf("records %q, want %q", got, records)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if !slices.Equal(w.heard, heard) {
 		w.Errorf("heard %q, want %q", w.heard, heard)
 	}

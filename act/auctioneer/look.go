@@ -144,7 +144,7 @@ func closed(c *work.Cell, r presence.Report, reported bool) string {
 // Snapshot is the cells as the next auction would see them, for `why`.
 func (a *Auctioneer) Snapshot(view store.Reader) []placement.Cell { return a.cells(view) }
 
-// batch turns waiting items into work for placement, leaving out what no longer
+// batch turns waiting items into work for placement, forgetting what no longer
 // asks, with how many instances of each guid the cells hold already.
 func (a *Auctioneer) batch(view store.Reader, items []item) (batch []placement.Item, held []placement.Held) {
 	specs := map[work.ProcessGUID]*work.DesiredLRP{}
@@ -152,6 +152,8 @@ func (a *Auctioneer) batch(view store.Reader, items []item) (batch []placement.I
 		if i.task != "" {
 			if t, ok := a.cfg.Board.Task(view, i.task); ok {
 				batch = append(batch, placement.Item{Task: i.task, Spec: &t.Spec, Resources: t.Spec.Resources()})
+			} else {
+				delete(a.waiting, i)
 			}
 			continue
 		}
@@ -163,9 +165,11 @@ func (a *Auctioneer) batch(view store.Reader, items []item) (batch []placement.I
 			specs[i.lrp.ProcessGUID] = d
 			held = append(held, a.held(view, i.lrp.ProcessGUID)...)
 		}
-		if d != nil {
-			batch = append(batch, placement.Item{LRP: i.lrp, Spec: &d.Spec, Resources: d.Spec.Resources()})
+		if d == nil {
+			delete(a.waiting, i)
+			continue
 		}
+		batch = append(batch, placement.Item{LRP: i.lrp, Spec: &d.Spec, Resources: d.Spec.Resources()})
 	}
 	return batch, held
 }

@@ -136,10 +136,10 @@ func randomID() string {
 	return hex.EncodeToString(b)
 }
 
-// Main runs the command line and returns the exit code. Ctrl-C and SIGTERM end
-// the context; a second one ends the process.
+// Main runs the command line and returns the exit code. Ctrl-C, SIGTERM and the
+// end of the terminal end the context; a second one ends the process.
 func Main(args []string, p Programs) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	return New(p).Run(ctx, args)

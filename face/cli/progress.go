@@ -195,12 +195,26 @@ func (s *screen) line(l line, machine string) string {
 	if machine != "" {
 		parts = append(parts, fmt.Sprintf("machine %-3s", machine))
 	}
-	parts = append(parts, t.hooks...)
-	text := l.text
+	text := " " + l.text
 	if l.done {
 		text += fmt.Sprintf("   %.1fs", t.ready.Sub(s.start).Seconds())
 	}
-	return strings.Join(append(parts, " "+text), "  ")
+	return fit(terminalWidth(s.w), parts, t.hooks, text)
+}
+
+// fit joins the parts of a line, leaving out the oldest hooks where they do not
+// fit.
+func fit(width int, parts, hooks []string, text string) string {
+	for skip := 0; ; skip++ {
+		words := append([]string(nil), parts...)
+		if skip > 0 {
+			words = append(words, "…")
+		}
+		line := strings.Join(append(append(words, hooks[skip:]...), text), "  ")
+		if utf8.RuneCountInString(line) < width || skip == len(hooks) {
+			return line
+		}
+	}
 }
 
 func (s *screen) draw(lines []string) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"drover/internal/law"
+	"drover/internal/mutants"
 	"drover/internal/rules"
 )
 
@@ -80,6 +81,11 @@ var edges = []law.Edge{
 	{From: "cmd/drover-hook", To: "act/hooktool/client", Why: "a tiny main, it starts hundreds of times"},
 	{From: "cmd/drover-shim", To: "act/executor/shim", Why: "a tiny main, one lives beside each container"},
 	{From: "sim/...", To: "...", Why: "the whole system in one process"},
+
+	// examples: the demo that up --demo deploys, and its software.
+	{From: "examples/...", To: "examples/...", Why: "the demo's charms and the software that they run"},
+	{From: "examples/...", To: "internal/...", Why: "its test runs the hooks as an agent would"},
+	{From: "examples/...", To: "noun/...", Why: "its test reads the charms"},
 
 	// internal: craft, which knows nothing of the cluster.
 	{From: "internal/...", To: "internal/...", Why: "craft on craft"},
@@ -169,5 +175,23 @@ func TestTestsClaimOnlyRulesOfTheLedger(t *testing.T) {
 	}
 	for _, c := range rules.Unknown(ledger, claims) {
 		t.Errorf("%s: the ledger has no rule %s", c.At, c.ID)
+	}
+}
+
+// TestPlantedMistakesStillApply: the text of each planted mistake stands in its
+// file. Whether the tests notice them is asked by make mutants.
+func TestPlantedMistakesStillApply(t *testing.T) {
+	root := os.DirFS(".")
+	all, err := mutants.Load(root, "testdata/mutants")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) == 0 {
+		t.Error("no mistakes are planted")
+	}
+	for _, m := range all {
+		if _, err := m.Apply(root); err != nil {
+			t.Error(err)
+		}
 	}
 }

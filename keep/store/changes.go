@@ -85,7 +85,7 @@ func (f *Feed) Wait(ctx context.Context) (*ChangeSet, error) {
 		select {
 		case <-f.c:
 		case <-f.store.done:
-			return nil, closed()
+			return nil, Closed()
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -56,6 +56,7 @@ func compacted(from, first Revision) error {
 		Why("the oldest one kept is %d: read the state again and go on from its revision", first).Wrap(ErrCompacted)
 }
 
-func closed() error {
+// Closed is the error of a store, or a log, that was closed.
+func Closed() error {
 	return fault.New(fault.Unavailable, "the store is closed").Wrap(ErrClosed)
 }

@@ -41,7 +41,7 @@ func (s *Store) Ready(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-s.done:
-			return closed()
+			return Closed()
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -67,7 +67,7 @@ func (s *Store) WhileLeading(ctx context.Context, fn func(ctx context.Context, e
 		select {
 		case <-changed:
 		case <-s.done:
-			return closed()
+			return Closed()
 		case <-ctx.Done():
 			return ctx.Err()
 		}

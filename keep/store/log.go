@@ -26,7 +26,8 @@ type Log interface {
 	// Verify returns nil only if this server led in the epoch at some moment
 	// after the call began, so that its state then held all that was committed.
 	Verify(ctx context.Context, epoch uint64) error
-	// Close stops delivering. What is under way ends with Unknown.
+	// Close stops delivering, after calls under way have ended or with Unknown for
+	// them. Later calls get ErrClosed.
 	Close() error
 }
 

@@ -158,7 +158,7 @@ func (c *MemoryCluster) Compact(name string) error {
 	defer c.mu.Unlock()
 	l := c.members[c.index(name)]
 	if l.machine == nil {
-		return closed()
+		return Closed()
 	}
 	_ = c.deliver(l) // as in elect
 	return c.compact(l)
@@ -288,7 +288,7 @@ func (l *MemoryLog) Append(epoch uint64, data []byte) error {
 func (l *MemoryLog) leads(epoch uint64) error {
 	switch c := l.c; {
 	case l.machine == nil:
-		return closed()
+		return Closed()
 	case c.leader == nil:
 		return NotLeader("", "")
 	case c.leader != l || c.epoch != epoch:

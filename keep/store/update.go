@@ -119,7 +119,7 @@ func (s *Store) current() (*head, error) {
 		}
 		switch {
 		case closedState:
-			return nil, closed()
+			return nil, Closed()
 		case r == nil:
 			return nil, NotLeader(l.Leader, l.Address)
 		case s.head == nil:

@@ -3,6 +3,7 @@ package raftlog
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -140,5 +141,49 @@ func TestALeaderWithoutFollowersCommitsNothing(t *testing.T) {
 	v := b.stores[b.leader(t)].View()
 	if !b.rows.Has(v, "before") || b.rows.Has(v, "alone/left") != b.rows.Has(v, "alone/right") {
 		t.Errorf("left %v, right %v", b.rows.Has(v, "alone/left"), b.rows.Has(v, "alone/right"))
+	}
+}
+
+// Calls under way when the store closes get an answer, and it is true.
+func TestCloseAnswersWhoWrites(t *testing.T) {
+	schema, rows := newTable(1)
+	dir := t.TempDir()
+	for round := range 20 {
+		s, _ := opened(t, alone(dir), schema)
+		acknowledged := make([]int, 4)
+		begun := make(chan struct{}, len(acknowledged))
+		var callers sync.WaitGroup
+		for c := range acknowledged {
+			callers.Go(func() {
+				for i := 1; ; i++ {
+					_, err := s.Update(t.Context(), func(tx *store.Txn) error {
+						rows.Put(tx, row{Key: fmt.Sprintf("%d/%d/%d", round, c, i)})
+						return nil
+					})
+					if err != nil {
+						return
+					}
+					if acknowledged[c] = i; i == 3 {
+						begun <- struct{}{}
+					}
+				}
+			})
+		}
+		for range acknowledged {
+			<-begun
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		callers.Wait()
+		s, _ = opened(t, alone(dir), schema)
+		for c, n := range acknowledged {
+			if !rows.Has(s.View(), fmt.Sprintf("%d/%d/%d", round, c, n)) {
+				t.Errorf("round %d: write %d of caller %d was acknowledged and is gone", round, n, c)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

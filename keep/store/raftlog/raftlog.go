@@ -33,6 +33,10 @@ type Log struct {
 	stop     chan struct{}
 	running  sync.WaitGroup
 
+	// calls is shared by calls of raft that wait for an answer: raft forgets to give
+	// it when it ends, so Close lets them end before.
+	calls sync.RWMutex
+
 	mu    sync.Mutex // guards the rest; held while the machine is told
 	lead  store.Leadership
 	over  bool   // Close was called
@@ -147,6 +151,10 @@ func (l *Log) hasten() error {
 
 // Append implements store.Log.
 func (l *Log) Append(epoch uint64, entry []byte) error {
+	if err := l.begin(); err != nil {
+		return err
+	}
+	defer l.calls.RUnlock()
 	if err := l.leads(epoch); err != nil {
 		return err
 	}
@@ -162,6 +170,10 @@ func (l *Log) Append(epoch uint64, entry []byte) error {
 
 // Barrier implements store.Log.
 func (l *Log) Barrier(epoch uint64) error {
+	if err := l.begin(); err != nil {
+		return err
+	}
+	defer l.calls.RUnlock()
 	if err := l.leads(epoch); err != nil {
 		return err
 	}
@@ -177,10 +189,27 @@ func (l *Log) Verify(ctx context.Context, epoch uint64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := l.begin(); err != nil {
+		return err
+	}
+	defer l.calls.RUnlock()
 	if err := l.raft.VerifyLeader().Error(); err != nil {
 		return l.translate(err)
 	}
 	return l.leads(epoch)
+}
+
+// begin admits a call to raft, until Close. The caller unlocks calls afterwards.
+func (l *Log) begin() error {
+	l.calls.RLock()
+	l.mu.Lock()
+	over := l.over
+	l.mu.Unlock()
+	if over {
+		l.calls.RUnlock()
+		return store.Closed()
+	}
+	return nil
 }
 
 // leads is nil if this server leads in the epoch.
@@ -206,7 +235,8 @@ func (l *Log) translate(err error) error {
 	return store.Unknown("%v", err)
 }
 
-// Close implements store.Log. It waits for everything that Start started.
+// Close implements store.Log. It waits for calls under way, which end at the
+// latest when leadership is lost, and for everything that Start started.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	again := l.over
@@ -215,7 +245,9 @@ func (l *Log) Close() error {
 	if again {
 		return nil
 	}
+	l.calls.Lock()
 	close(l.stop)
+	l.calls.Unlock()
 	var errs []error
 	if l.raft != nil {
 		errs = append(errs, l.raft.Shutdown().Error())
@@ -246,21 +278,29 @@ func (l *Log) Servers() ([]Server, error) {
 // AddServer makes a server a voting member, or changes its address. Only the
 // leader can. It returns when the change is committed.
 func (l *Log) AddServer(s Server) error {
-	return l.changed(l.raft.AddVoter(raft.ServerID(s.Name), raft.ServerAddress(s.Address), 0, 0))
+	return l.change(func() raft.Future {
+		return l.raft.AddVoter(raft.ServerID(s.Name), raft.ServerAddress(s.Address), 0, 0)
+	})
 }
 
 // RemoveServer takes a member out of the cluster. Only the leader can.
 func (l *Log) RemoveServer(name string) error {
-	return l.changed(l.raft.RemoveServer(raft.ServerID(name), 0, 0))
+	return l.change(func() raft.Future { return l.raft.RemoveServer(raft.ServerID(name), 0, 0) })
 }
 
 // Transfer hands leadership to another member. Only the leader can.
 func (l *Log) Transfer(to Server) error {
-	return l.changed(l.raft.LeadershipTransferToServer(raft.ServerID(to.Name), raft.ServerAddress(to.Address)))
+	return l.change(func() raft.Future {
+		return l.raft.LeadershipTransferToServer(raft.ServerID(to.Name), raft.ServerAddress(to.Address))
+	})
 }
 
-func (l *Log) changed(f raft.Future) error {
-	if err := f.Error(); err != nil {
+func (l *Log) change(ask func() raft.Future) error {
+	if err := l.begin(); err != nil {
+		return err
+	}
+	defer l.calls.RUnlock()
+	if err := ask().Error(); err != nil {
 		return l.translate(err)
 	}
 	return nil

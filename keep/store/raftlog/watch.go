@@ -48,7 +48,11 @@ func (l *Log) noticed(leading bool) {
 // only grow, the same term before and after means this one.
 func (l *Log) ascend(reign, term uint64) {
 	for {
+		if l.begin() != nil {
+			return
+		}
 		err := l.raft.Barrier(enqueueTimeout).Error()
+		l.calls.RUnlock()
 		l.mu.Lock()
 		if l.reign != reign || l.raft.CurrentTerm() != term {
 			l.mu.Unlock()

@@ -17,6 +17,14 @@ import (
 // DefaultListen is where a server listens unless told otherwise.
 const DefaultListen = "127.0.0.1:7443"
 
+// defaultListen is where up has the server listen without --listen.
+func (a *App) defaultListen() string {
+	if v := a.Getenv("DROVER_LISTEN"); v != "" {
+		return v
+	}
+	return DefaultListen
+}
+
 func (a *App) serverCmd() *cobra.Command {
 	o := ServerOptions{Log: a.Err}
 	cmd := &cobra.Command{

@@ -23,7 +23,7 @@ no root.`,
 	}
 	cmd.Flags().BoolVar(&demo, "demo", false, "deploy the demo and show where it can be seen")
 	cmd.Flags().BoolVar(&detach, "detach", false, "return when it is up; drover down stops it")
-	cmd.Flags().StringVar(&o.Listen, "listen", "", "address and port of the server (default "+DefaultListen+")")
+	cmd.Flags().StringVar(&o.Listen, "listen", "", "address and port of the server (default $DROVER_LISTEN or "+DefaultListen+")")
 	cmd.Flags().StringVar(&o.Advertise, "advertise", "", "address at which other machines reach this server; also listens there")
 	cmd.Flags().StringVar(&o.Cluster, "cluster", "", "name of a new cluster")
 	return cmd
@@ -61,7 +61,7 @@ that runs on them. The state stays for the next up, unless --purge is given.`,
 func (a *App) up(cmd *cobra.Command, o up.Options, demo, detach bool) error {
 	started := a.Now()
 	o.Folders = up.Folders{Data: a.dataDir(), Config: a.configDir()}
-	o.Default, o.Say = DefaultListen, a.say
+	o.Default, o.Say = a.defaultListen(), a.say
 	if id, err := up.Running(o.Folders); err == nil {
 		a.say("drover up runs already (pid %d).", id.PID)
 		return a.showUp(cmd, upView{folders: o.Folders, started: started, demo: demo})
@@ -117,7 +117,7 @@ func (a *App) keepCmd() *cobra.Command {
 		Use: "keep", Hidden: true, Args: needArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Folders = up.Folders{Data: a.dataDir(), Config: a.configDir()}
-			o.Default, o.Say = DefaultListen, a.say
+			o.Default, o.Say = a.defaultListen(), a.say
 			h, err := up.Prepare(o)
 			if err != nil {
 				return err

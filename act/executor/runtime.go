@@ -92,4 +92,4 @@ type Exit struct {
 }
 
 // OK reports whether the process ended well.
-func (e Exit) OK() bool { return e.Code == 0 && e.Signal == 0 && e.Error == "" }
+func (x Exit) OK() bool { return x.Code == 0 && x.Signal == 0 && x.Error == "" }

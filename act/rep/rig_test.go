@@ -83,7 +83,6 @@ func (r *rig) want(log ...string) {
 // board is a board whose steps do what keep/board's would, as far as the rep
 // can tell.
 type board struct {
-	cs     *containers
 	rows   map[string]*work.ActualLRP // "web/0/i"
 	revs   map[string]uint64
 	tasks  map[string]*work.Task

@@ -49,8 +49,7 @@ func (a *Agent) runHook(ctx context.Context, w *World, remote *uniter.Remote, h 
 			w, remote = &now, &fresh
 		}
 		if w.Connected {
-			step := uniter.Step{Kind: uniter.Act, Op: uniter.Op{Kind: uniter.RunHook, Hook: h}}
-			_ = a.sendReport(ctx, entity.AgentExecuting, "running "+step.Op.Hook.Name(), h.Name())
+			_ = a.sendReport(ctx, entity.AgentExecuting, "running "+h.Name(), h.Name())
 		}
 	}
 	if err := a.linkTools(); err != nil {

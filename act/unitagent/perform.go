@@ -2,6 +2,7 @@ package unitagent
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -110,6 +111,6 @@ func (a *Agent) enterScope(ctx context.Context, w *World, remote *uniter.Remote,
 }
 
 func isNotYet(err error) bool {
-	f, ok := err.(*fault.Error)
-	return ok && f.Code == lifecycle.CodeNotYet
+	var f *fault.Error
+	return errors.As(err, &f) && f.Code == lifecycle.CodeNotYet
 }

@@ -205,7 +205,7 @@ func (a *Agent) Step(ctx context.Context) (loop.Next, error) {
 	}
 	next := loop.Next{At: step.Until.Time()}
 	if w.Connected && (unsent != nil || silent) {
-		return a.later(next, callAgain), nil
+		return a.later(next, callAgain), nil //nolint:nilerr // what was not sent is sent again
 	}
 	return next, nil
 }

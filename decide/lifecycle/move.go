@@ -88,7 +88,7 @@ func (m *mover) units() {
 			continue
 		}
 		m.born("unit "+string(x.Name), x.Life)
-		if n, any := most[x.App]; any && x.Name.Number() <= n {
+		if n, had := most[x.App]; had && x.Name.Number() <= n {
 			m.breach("L10", "unit number of %s was given again", x.Name)
 		}
 		m.unitBorn(x)

@@ -91,7 +91,7 @@ func (a *auction) place(it *Item) int {
 	if cl.hopeless(it.Resources) {
 		return -1
 	}
-	best := -1
+	var best int
 	if it.IsTask() {
 		best = a.bestForTask(cl, it.Resources)
 	} else {

@@ -31,10 +31,14 @@ func (s *Server) door(next http.Handler) http.Handler {
 	errs := connect.NewErrorWriter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
-			if p := recover(); p != nil && p != http.ErrAbortHandler {
-				s.cfg.Log.Error("a request panicked", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-				panic(http.ErrAbortHandler)
+			p := recover()
+			if p == nil {
+				return
 			}
+			if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+				s.cfg.Log.Error("a request panicked", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+			}
+			panic(http.ErrAbortHandler) //nolint:forbidigo // how a handler tells the server to drop the connection
 		}()
 		if r.ContentLength > maxUnary {
 			_ = errs.Write(w, r, convert.ConnectError(fault.New(fault.ResourceExhausted, "the request is too large").

@@ -101,9 +101,9 @@ func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
 
 func (s *Server) now() when.Instant { return when.Of(s.cfg.Now()) }
 
-// The services, for callers in the same process (simulations): the context must
-// carry a caller, see WithCaller. They check entities like the real ones, but
-// pass no table.
+// Model is the service itself, for callers in the same process (simulations);
+// so are Work, Cluster, Join and Agent. The context must carry a caller, see
+// WithCaller. They check entities like the real ones, but pass no table.
 func (s *Server) Model() droverv1connect.ModelServiceHandler    { return &modelService{s} }
 func (s *Server) Work() droverv1connect.WorkServiceHandler      { return &workService{s} }
 func (s *Server) Cluster() droverv1connect.ServerServiceHandler { return &serverService{s} }

@@ -15,7 +15,7 @@ import (
 
 // fail reports an error on standard error and returns its exit code.
 func (a *App) fail(ctx context.Context, cmd *cobra.Command, err error) int {
-	code := ExitFailed
+	var code int
 	f := asFault(err)
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):

@@ -59,7 +59,6 @@ type trace struct {
 	failed    *Hook
 	boot      string // of the last start
 	relations map[entity.RelationID]*relationTrace
-	stopping  bool
 }
 
 type relationTrace struct {

@@ -109,7 +109,7 @@ func (f *follower) RoundTrip(req *http.Request) (*http.Response, error) {
 		default:
 			leader := resp.Header.Get(convert.LeaderHeader)
 			if _, _, err := net.SplitHostPort(leader); err != nil {
-				return resp, nil
+				return resp, nil //nolint:nilerr // it names no leader: the answer is passed on
 			}
 			f.c.prefer(leader)
 			if follows++; follows > maxFollow || !replayable(req) {

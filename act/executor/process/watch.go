@@ -56,7 +56,7 @@ func (w *watcher) add(fd int) error {
 	return nil
 }
 
-func (w *watcher) close() error {
+func (w *watcher) close() error { //nolint:unparam // an io.Closer to be
 	for _, fd := range []int{w.epoll, w.inotify, w.bell} {
 		if fd >= 0 {
 			unix.Close(fd)

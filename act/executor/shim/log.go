@@ -49,7 +49,7 @@ func (l *logFile) copyFrom(r *os.File, done chan<- struct{}) {
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
-			l.Write(buf[:n])
+			_, _ = l.Write(buf[:n]) // a full disk loses output, not the process
 		}
 		if err != nil {
 			close(done)

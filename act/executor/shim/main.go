@@ -20,7 +20,7 @@ const (
 // the exit code, which says only whether the shim did its work.
 func Main(args []string) int {
 	if len(args) != 2 {
-		os.Stderr.WriteString("usage: drover-shim FOLDER\nIt is started by the agent, one for each process of a container.\n")
+		_, _ = os.Stderr.WriteString("usage: drover-shim FOLDER\nIt is started by the agent, one for each process of a container.\n")
 		return 2
 	}
 	// The process is to die with this thread, which is Main's for as long as it runs.
@@ -227,7 +227,7 @@ func (e plainError) Error() string { return string(e) }
 
 // reason makes the commonest refusals of the kernel understandable.
 func reason(err error) string {
-	switch err {
+	switch err { //nolint:errorlint // what the kernel answered, as it is
 	case syscall.ENOENT:
 		return "no such file or directory (the program, its interpreter, or the working directory)"
 	case syscall.EACCES:

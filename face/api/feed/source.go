@@ -51,7 +51,7 @@ func (s *Source) compute(v *store.View, m Machine, g group) part {
 func stamped(d *droverv1.Delta) value {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(d)
 	if err != nil {
-		panic("feed: " + err.Error()) // only strings that are no UTF-8 could do this, and rows hold none
+		panic("feed: " + err.Error()) //nolint:forbidigo // only strings that are no UTF-8 could do this, and rows hold none
 	}
 	sum := sha256.Sum256(data)
 	return value{stamp: string(sum[:16]), delta: func() *droverv1.Delta { return d }}

@@ -149,7 +149,7 @@ func (h *House) Release() {
 func (h *House) adopt(changed bool) error {
 	r, err := proc.ReadRecord(h.o.record("server"))
 	if err != nil || !r.ID.Alive() {
-		return nil // none, or none that can be found
+		return nil //nolint:nilerr // none, or none that can be found
 	}
 	if changed || r.Fields["listen"] != h.o.Listen {
 		h.o.Say("the running server is of another version or address: it is restarted")

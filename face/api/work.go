@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -106,21 +105,19 @@ func (w *workService) actuals(view store.Reader, rows []work.ActualLRP, cell str
 // undesired are the records of guids that are not desired, grouped by guid.
 func (w *workService) undesired(view store.Reader, q *droverv1.ListLRPsRequest) [][]work.ActualLRP {
 	var out [][]work.ActualLRP
-	desired := false
 	for _, a := range board.Readers(w.cfg.Board.AllActual(view)) {
-		if len(out) == 0 || out[len(out)-1][0].ProcessGUID != a.ProcessGUID {
-			_, desired = w.cfg.Board.Desired(view, a.ProcessGUID)
-			if desired {
-				continue
-			}
-			out = append(out, nil)
-		}
 		if q.GetDomain() != "" && string(a.Domain) != q.GetDomain() || q.GetProcessGuid() != "" && string(a.ProcessGUID) != q.GetProcessGuid() {
 			continue
 		}
+		if _, desired := w.cfg.Board.Desired(view, a.ProcessGUID); desired {
+			continue
+		}
+		if n := len(out); n == 0 || out[n-1][0].ProcessGUID != a.ProcessGUID {
+			out = append(out, nil)
+		}
 		out[len(out)-1] = append(out[len(out)-1], a)
 	}
-	return slices.DeleteFunc(out, func(rows []work.ActualLRP) bool { return len(rows) == 0 })
+	return out
 }
 
 func (w *workService) RunTask(ctx context.Context, req *connect.Request[droverv1.RunTaskRequest]) (*connect.Response[droverv1.Task], error) {

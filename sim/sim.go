@@ -33,6 +33,7 @@ type Sim struct {
 	starts   map[string]int // of processes, by container and name
 	broken   []string
 	step     int
+	still    int // events since the clock moved
 }
 
 // event is something that could happen next.
@@ -125,11 +126,21 @@ func total(events []event) int {
 	return sum
 }
 
+// mostStill is how many events may happen at one moment.
+const mostStill = 20_000
+
 func (s *Sim) happen(e event) {
 	s.line("%s", e.name)
+	before := s.clock.now
 	e.run()
 	s.server.check()
 	s.server.sync()
+	if s.still++; s.clock.now.After(before) {
+		s.still = 0
+	}
+	if s.still > mostStill {
+		s.fail("%d events and no time passes: something wakes itself over and over", s.still)
+	}
 }
 
 // events lists what could happen, in an order that depends on the state alone.

@@ -6,10 +6,8 @@ import (
 
 	"connectrpc.com/connect"
 
-	"drover/keep/board"
 	"drover/keep/store"
 	"drover/noun/entity"
-	"drover/noun/work"
 	"drover/wire/droverv1"
 )
 
@@ -58,58 +56,3 @@ func (s *Server) showModel(view *store.View, model entity.ModelUID, out *droverv
 	}
 }
 
-func (s *Server) showWork(view *store.View, out *droverv1.StatusResponse) {
-	b := s.cfg.Board
-	byGUID := map[work.ProcessGUID]*droverv1.LRPStatus{}
-	lrp := func(guid work.ProcessGUID, domain work.Domain, instances int32) *droverv1.LRPStatus {
-		st, ok := byGUID[guid]
-		if !ok {
-			st = &droverv1.LRPStatus{ProcessGuid: string(guid), Domain: string(domain), Instances: instances}
-			byGUID[guid] = st
-			out.Lrps = append(out.Lrps, st)
-		}
-		return st
-	}
-	for d := range b.AllDesired(view) {
-		lrp(d.ProcessGUID, d.Domain, int32(d.Instances))
-	}
-	for _, a := range board.Readers(b.AllActual(view)) {
-		st := lrp(a.ProcessGUID, a.Domain, -1)
-		st.Indexes = append(st.Indexes, indexShown(a))
-	}
-	for t := range b.AllTasks(view) {
-		st := &droverv1.TaskStatus{
-			Guid: string(t.GUID), Domain: string(t.Domain), State: t.State.String(), Cell: string(t.Cell), Since: int64(t.Updated), Failed: t.Failed,
-			Note: t.PlacementError,
-		}
-		if t.Failed {
-			st.Note = t.FailureReason
-		}
-		out.Tasks = append(out.Tasks, st)
-	}
-	for c := range b.AllCells(view) {
-		st := &droverv1.CellStatus{Id: string(c.ID), Presence: c.Presence.String(), Evacuating: c.Evacuating, Unfit: c.Unfit}
-		st.Instances, st.Tasks = s.countOn(view, c.ID)
-		out.Cells = append(out.Cells, st)
-	}
-}
-
-func indexShown(a work.ActualLRP) *droverv1.LRPIndexStatus {
-	st := &droverv1.LRPIndexStatus{
-		Index: int32(a.Index), State: a.State.String(), Cell: string(a.Holder.Cell), Since: int64(a.Since), CrashCount: int32(a.CrashCount),
-	}
-	switch {
-	case a.PlacementError != "":
-		st.Note = a.PlacementError
-	case a.Stopping:
-		st.Note = "stopping"
-	case a.Evacuating:
-		st.Note = "evacuating"
-	case a.State == work.Crashed:
-		st.Note = a.CrashReason
-	}
-	if len(a.Net.Ports) > 0 {
-		st.Address = fmt.Sprintf("%s:%d", a.Net.Address, a.Net.Ports[0].Host)
-	}
-	return st
-}

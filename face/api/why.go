@@ -108,10 +108,22 @@ func (s *Server) explain(view *store.View, model entity.ModelUID, out *droverv1.
 		for _, i := range l.Indexes {
 			i.Impediments = held(r.LRP(work.LRPKey{ProcessGUID: work.ProcessGUID(l.ProcessGuid), Index: int(i.Index)}))
 		}
+		l.Impediments = impediments(r.Process(work.ProcessGUID(l.ProcessGuid), keysOf(l)))
+	}
+	for _, c := range out.Cells {
+		c.Impediments = impediments(r.Cell(work.CellID(c.Id)))
 	}
 	for _, t := range out.Tasks {
 		t.Impediments = held(r.Task(work.TaskGUID(t.Guid)))
 	}
+}
+
+func keysOf(l *droverv1.LRPStatus) []work.LRPKey {
+	keys := make([]work.LRPKey, len(l.Indexes))
+	for n, i := range l.Indexes {
+		keys[n] = work.LRPKey{ProcessGUID: work.ProcessGUID(l.ProcessGuid), Index: int(i.Index)}
+	}
+	return keys
 }
 
 // Why tells what holds an entity, an instance or a task, or with all everything
@@ -216,14 +228,27 @@ func (m *modelService) whyOne(view *store.View, model entity.ModelUID, text stri
 	return m.whyProcess(view, r, text, missing)
 }
 
+// whyProcess finds a process, desired or only left in records, or a cell.
 func (m *modelService) whyProcess(view *store.View, r why.Snapshot, text string, missing error) (answer, error) {
-	d, ok := m.cfg.Board.Desired(view, work.ProcessGUID(text))
-	if !ok {
-		return answer{}, missing
-	}
+	guid := work.ProcessGUID(text)
+	d, desired := m.cfg.Board.Desired(view, guid)
 	a := answer{name: text, kind: "process", since: d.Created}
-	for _, row := range board.Readers(m.cfg.Board.ActualsOf(view, d.ProcessGUID)) {
-		a.found = append(a.found, r.LRP(row.LRPKey)...)
+	var left []work.LRPKey
+	for _, row := range board.Readers(m.cfg.Board.ActualsOf(view, guid)) {
+		left = append(left, row.LRPKey)
+		if desired {
+			a.found = append(a.found, r.LRP(row.LRPKey)...)
+		}
 	}
-	return a, nil
+	switch {
+	case desired:
+		return a, nil
+	case len(left) > 0:
+		a.life, a.found = entity.Dying, r.Process(guid, left)
+		return a, nil
+	}
+	if c, ok := m.cfg.Board.Cell(view, work.CellID(text)); ok {
+		return answer{text, "cell, " + c.Presence.String(), 0, c.Since, r.Cell(c.ID)}, nil
+	}
+	return answer{}, missing
 }

@@ -14,6 +14,16 @@ func (b *Board) Desired(r store.Reader, g work.ProcessGUID) (work.DesiredLRP, bo
 	return b.desired.Get(r, string(g))
 }
 
+// DesiredRevision is the revision of the desired LRP's last change; 0 without one.
+func (b *Board) DesiredRevision(r store.Reader, g work.ProcessGUID) store.Revision {
+	return b.desired.RevisionOf(r, string(g))
+}
+
+// CellRevision is the revision of the cell's last change; 0 without one.
+func (b *Board) CellRevision(r store.Reader, c work.CellID) store.Revision {
+	return b.cells.RevisionOf(r, string(c))
+}
+
 // IsDesired reports whether a desired LRP has the guid.
 func (b *Board) IsDesired(r store.Reader, g work.ProcessGUID) bool {
 	return b.desired.Has(r, string(g))

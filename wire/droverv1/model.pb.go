@@ -2452,6 +2452,10 @@ type LRPStatus struct {
 	Domain        string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
 	Instances     int32                  `protobuf:"varint,3,opt,name=instances,proto3" json:"instances,omitempty"` // desired; -1: no longer desired
 	Indexes       []*LRPIndexStatus      `protobuf:"bytes,4,rep,name=indexes,proto3" json:"indexes,omitempty"`
+	Uid           string                 `protobuf:"bytes,5,opt,name=uid,proto3" json:"uid,omitempty"`   // empty: no longer desired
+	Life          string                 `protobuf:"bytes,6,opt,name=life,proto3" json:"life,omitempty"` // dying: no longer desired
+	Revision      uint64                 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
+	Impediments   []*Impediment          `protobuf:"bytes,8,rep,name=impediments,proto3" json:"impediments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2514,6 +2518,34 @@ func (x *LRPStatus) GetIndexes() []*LRPIndexStatus {
 	return nil
 }
 
+func (x *LRPStatus) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *LRPStatus) GetLife() string {
+	if x != nil {
+		return x.Life
+	}
+	return ""
+}
+
+func (x *LRPStatus) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *LRPStatus) GetImpediments() []*Impediment {
+	if x != nil {
+		return x.Impediments
+	}
+	return nil
+}
+
 type LRPIndexStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         int32                  `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -2524,6 +2556,10 @@ type LRPIndexStatus struct {
 	Note          string                 `protobuf:"bytes,6,opt,name=note,proto3" json:"note,omitempty"`
 	Address       string                 `protobuf:"bytes,7,opt,name=address,proto3" json:"address,omitempty"`
 	Impediments   []*Impediment          `protobuf:"bytes,8,rep,name=impediments,proto3" json:"impediments,omitempty"`
+	Uid           string                 `protobuf:"bytes,9,opt,name=uid,proto3" json:"uid,omitempty"`    // of the instance; empty: nobody holds the index
+	Life          string                 `protobuf:"bytes,10,opt,name=life,proto3" json:"life,omitempty"` // dying: to be stopped
+	Revision      uint64                 `protobuf:"varint,11,opt,name=revision,proto3" json:"revision,omitempty"`
+	RestartAt     int64                  `protobuf:"varint,12,opt,name=restart_at,json=restartAt,proto3" json:"restart_at,omitempty"` // of one that crashed; 0: not started again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2614,6 +2650,34 @@ func (x *LRPIndexStatus) GetImpediments() []*Impediment {
 	return nil
 }
 
+func (x *LRPIndexStatus) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *LRPIndexStatus) GetLife() string {
+	if x != nil {
+		return x.Life
+	}
+	return ""
+}
+
+func (x *LRPIndexStatus) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *LRPIndexStatus) GetRestartAt() int64 {
+	if x != nil {
+		return x.RestartAt
+	}
+	return 0
+}
+
 type TaskStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Guid          string                 `protobuf:"bytes,1,opt,name=guid,proto3" json:"guid,omitempty"`
@@ -2624,6 +2688,9 @@ type TaskStatus struct {
 	Failed        bool                   `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
 	Note          string                 `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`
 	Impediments   []*Impediment          `protobuf:"bytes,8,rep,name=impediments,proto3" json:"impediments,omitempty"`
+	Uid           string                 `protobuf:"bytes,9,opt,name=uid,proto3" json:"uid,omitempty"`    // its incarnation
+	Life          string                 `protobuf:"bytes,10,opt,name=life,proto3" json:"life,omitempty"` // dying: COMPLETED and being resolved
+	Revision      uint64                 `protobuf:"varint,11,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2714,6 +2781,27 @@ func (x *TaskStatus) GetImpediments() []*Impediment {
 	return nil
 }
 
+func (x *TaskStatus) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *TaskStatus) GetLife() string {
+	if x != nil {
+		return x.Life
+	}
+	return ""
+}
+
+func (x *TaskStatus) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 type CellStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2722,6 +2810,11 @@ type CellStatus struct {
 	Unfit         string                 `protobuf:"bytes,4,opt,name=unfit,proto3" json:"unfit,omitempty"`
 	Instances     int32                  `protobuf:"varint,5,opt,name=instances,proto3" json:"instances,omitempty"`
 	Tasks         int32                  `protobuf:"varint,6,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Uid           string                 `protobuf:"bytes,7,opt,name=uid,proto3" json:"uid,omitempty"`   // of its machine
+	Life          string                 `protobuf:"bytes,8,opt,name=life,proto3" json:"life,omitempty"` // of its machine
+	Revision      uint64                 `protobuf:"varint,9,opt,name=revision,proto3" json:"revision,omitempty"`
+	Impediments   []*Impediment          `protobuf:"bytes,10,rep,name=impediments,proto3" json:"impediments,omitempty"`
+	Machine       string                 `protobuf:"bytes,11,opt,name=machine,proto3" json:"machine,omitempty"` // id
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2796,6 +2889,41 @@ func (x *CellStatus) GetTasks() int32 {
 		return x.Tasks
 	}
 	return 0
+}
+
+func (x *CellStatus) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *CellStatus) GetLife() string {
+	if x != nil {
+		return x.Life
+	}
+	return ""
+}
+
+func (x *CellStatus) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *CellStatus) GetImpediments() []*Impediment {
+	if x != nil {
+		return x.Impediments
+	}
+	return nil
+}
+
+func (x *CellStatus) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
 }
 
 type WhyRequest struct {
@@ -3148,12 +3276,16 @@ const file_drover_v1_model_proto_rawDesc = "" +
 	"\x05cells\x18\r \x03(\v2\x15.drover.v1.CellStatusR\x05cells\x12\x1a\n" +
 	"\bproblems\x18\x0e \x01(\x05R\bproblems\x12\x10\n" +
 	"\x03now\x18\x0f \x01(\x03R\x03now\x12 \n" +
-	"\vquarantined\x18\x10 \x03(\tR\vquarantined\"\x99\x01\n" +
+	"\vquarantined\x18\x10 \x03(\tR\vquarantined\"\x94\x02\n" +
 	"\tLRPStatus\x12!\n" +
 	"\fprocess_guid\x18\x01 \x01(\tR\vprocessGuid\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1c\n" +
 	"\tinstances\x18\x03 \x01(\x05R\tinstances\x123\n" +
-	"\aindexes\x18\x04 \x03(\v2\x19.drover.v1.LRPIndexStatusR\aindexes\"\xee\x01\n" +
+	"\aindexes\x18\x04 \x03(\v2\x19.drover.v1.LRPIndexStatusR\aindexes\x12\x10\n" +
+	"\x03uid\x18\x05 \x01(\tR\x03uid\x12\x12\n" +
+	"\x04life\x18\x06 \x01(\tR\x04life\x12\x1a\n" +
+	"\brevision\x18\a \x01(\x04R\brevision\x127\n" +
+	"\vimpediments\x18\b \x03(\v2\x15.drover.v1.ImpedimentR\vimpediments\"\xcf\x02\n" +
 	"\x0eLRPIndexStatus\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x12\n" +
@@ -3163,7 +3295,13 @@ const file_drover_v1_model_proto_rawDesc = "" +
 	"crashCount\x12\x12\n" +
 	"\x04note\x18\x06 \x01(\tR\x04note\x12\x18\n" +
 	"\aaddress\x18\a \x01(\tR\aaddress\x127\n" +
-	"\vimpediments\x18\b \x03(\v2\x15.drover.v1.ImpedimentR\vimpediments\"\xdd\x01\n" +
+	"\vimpediments\x18\b \x03(\v2\x15.drover.v1.ImpedimentR\vimpediments\x12\x10\n" +
+	"\x03uid\x18\t \x01(\tR\x03uid\x12\x12\n" +
+	"\x04life\x18\n" +
+	" \x01(\tR\x04life\x12\x1a\n" +
+	"\brevision\x18\v \x01(\x04R\brevision\x12\x1d\n" +
+	"\n" +
+	"restart_at\x18\f \x01(\x03R\trestartAt\"\x9f\x02\n" +
 	"\n" +
 	"TaskStatus\x12\x12\n" +
 	"\x04guid\x18\x01 \x01(\tR\x04guid\x12\x16\n" +
@@ -3173,7 +3311,11 @@ const file_drover_v1_model_proto_rawDesc = "" +
 	"\x05since\x18\x05 \x01(\x03R\x05since\x12\x16\n" +
 	"\x06failed\x18\x06 \x01(\bR\x06failed\x12\x12\n" +
 	"\x04note\x18\a \x01(\tR\x04note\x127\n" +
-	"\vimpediments\x18\b \x03(\v2\x15.drover.v1.ImpedimentR\vimpediments\"\xa2\x01\n" +
+	"\vimpediments\x18\b \x03(\v2\x15.drover.v1.ImpedimentR\vimpediments\x12\x10\n" +
+	"\x03uid\x18\t \x01(\tR\x03uid\x12\x12\n" +
+	"\x04life\x18\n" +
+	" \x01(\tR\x04life\x12\x1a\n" +
+	"\brevision\x18\v \x01(\x04R\brevision\"\xb7\x02\n" +
 	"\n" +
 	"CellStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
@@ -3183,7 +3325,13 @@ const file_drover_v1_model_proto_rawDesc = "" +
 	"evacuating\x12\x14\n" +
 	"\x05unfit\x18\x04 \x01(\tR\x05unfit\x12\x1c\n" +
 	"\tinstances\x18\x05 \x01(\x05R\tinstances\x12\x14\n" +
-	"\x05tasks\x18\x06 \x01(\x05R\x05tasks\"L\n" +
+	"\x05tasks\x18\x06 \x01(\x05R\x05tasks\x12\x10\n" +
+	"\x03uid\x18\a \x01(\tR\x03uid\x12\x12\n" +
+	"\x04life\x18\b \x01(\tR\x04life\x12\x1a\n" +
+	"\brevision\x18\t \x01(\x04R\brevision\x127\n" +
+	"\vimpediments\x18\n" +
+	" \x03(\v2\x15.drover.v1.ImpedimentR\vimpediments\x12\x18\n" +
+	"\amachine\x18\v \x01(\tR\amachine\"L\n" +
 	"\n" +
 	"WhyRequest\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
@@ -3285,40 +3433,42 @@ var file_drover_v1_model_proto_depIdxs = []int32{
 	30, // 21: drover.v1.StatusResponse.tasks:type_name -> drover.v1.TaskStatus
 	31, // 22: drover.v1.StatusResponse.cells:type_name -> drover.v1.CellStatus
 	29, // 23: drover.v1.LRPStatus.indexes:type_name -> drover.v1.LRPIndexStatus
-	19, // 24: drover.v1.LRPIndexStatus.impediments:type_name -> drover.v1.Impediment
-	19, // 25: drover.v1.TaskStatus.impediments:type_name -> drover.v1.Impediment
-	19, // 26: drover.v1.WhyResponse.impediments:type_name -> drover.v1.Impediment
-	0,  // 27: drover.v1.ModelService.UploadCharm:input_type -> drover.v1.UploadCharmRequest
-	2,  // 28: drover.v1.ModelService.Deploy:input_type -> drover.v1.DeployRequest
-	5,  // 29: drover.v1.ModelService.AddUnit:input_type -> drover.v1.AddUnitRequest
-	7,  // 30: drover.v1.ModelService.Integrate:input_type -> drover.v1.IntegrateRequest
-	8,  // 31: drover.v1.ModelService.RemoveApplication:input_type -> drover.v1.RemoveRequest
-	8,  // 32: drover.v1.ModelService.RemoveUnit:input_type -> drover.v1.RemoveRequest
-	9,  // 33: drover.v1.ModelService.RemoveRelation:input_type -> drover.v1.RemoveRelationRequest
-	8,  // 34: drover.v1.ModelService.RemoveMachine:input_type -> drover.v1.RemoveRequest
-	11, // 35: drover.v1.ModelService.GetConfig:input_type -> drover.v1.GetConfigRequest
-	14, // 36: drover.v1.ModelService.SetConfig:input_type -> drover.v1.SetConfigRequest
-	15, // 37: drover.v1.ModelService.Resolve:input_type -> drover.v1.ResolveRequest
-	17, // 38: drover.v1.ModelService.Status:input_type -> drover.v1.StatusRequest
-	32, // 39: drover.v1.ModelService.Why:input_type -> drover.v1.WhyRequest
-	1,  // 40: drover.v1.ModelService.UploadCharm:output_type -> drover.v1.CharmInfo
-	4,  // 41: drover.v1.ModelService.Deploy:output_type -> drover.v1.DeployResponse
-	6,  // 42: drover.v1.ModelService.AddUnit:output_type -> drover.v1.AddUnitResponse
-	26, // 43: drover.v1.ModelService.Integrate:output_type -> drover.v1.Relation
-	10, // 44: drover.v1.ModelService.RemoveApplication:output_type -> drover.v1.RemoveResponse
-	10, // 45: drover.v1.ModelService.RemoveUnit:output_type -> drover.v1.RemoveResponse
-	10, // 46: drover.v1.ModelService.RemoveRelation:output_type -> drover.v1.RemoveResponse
-	10, // 47: drover.v1.ModelService.RemoveMachine:output_type -> drover.v1.RemoveResponse
-	13, // 48: drover.v1.ModelService.GetConfig:output_type -> drover.v1.GetConfigResponse
-	36, // 49: drover.v1.ModelService.SetConfig:output_type -> google.protobuf.Empty
-	16, // 50: drover.v1.ModelService.Resolve:output_type -> drover.v1.ResolveResponse
-	27, // 51: drover.v1.ModelService.Status:output_type -> drover.v1.StatusResponse
-	33, // 52: drover.v1.ModelService.Why:output_type -> drover.v1.WhyResponse
-	40, // [40:53] is the sub-list for method output_type
-	27, // [27:40] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	19, // 24: drover.v1.LRPStatus.impediments:type_name -> drover.v1.Impediment
+	19, // 25: drover.v1.LRPIndexStatus.impediments:type_name -> drover.v1.Impediment
+	19, // 26: drover.v1.TaskStatus.impediments:type_name -> drover.v1.Impediment
+	19, // 27: drover.v1.CellStatus.impediments:type_name -> drover.v1.Impediment
+	19, // 28: drover.v1.WhyResponse.impediments:type_name -> drover.v1.Impediment
+	0,  // 29: drover.v1.ModelService.UploadCharm:input_type -> drover.v1.UploadCharmRequest
+	2,  // 30: drover.v1.ModelService.Deploy:input_type -> drover.v1.DeployRequest
+	5,  // 31: drover.v1.ModelService.AddUnit:input_type -> drover.v1.AddUnitRequest
+	7,  // 32: drover.v1.ModelService.Integrate:input_type -> drover.v1.IntegrateRequest
+	8,  // 33: drover.v1.ModelService.RemoveApplication:input_type -> drover.v1.RemoveRequest
+	8,  // 34: drover.v1.ModelService.RemoveUnit:input_type -> drover.v1.RemoveRequest
+	9,  // 35: drover.v1.ModelService.RemoveRelation:input_type -> drover.v1.RemoveRelationRequest
+	8,  // 36: drover.v1.ModelService.RemoveMachine:input_type -> drover.v1.RemoveRequest
+	11, // 37: drover.v1.ModelService.GetConfig:input_type -> drover.v1.GetConfigRequest
+	14, // 38: drover.v1.ModelService.SetConfig:input_type -> drover.v1.SetConfigRequest
+	15, // 39: drover.v1.ModelService.Resolve:input_type -> drover.v1.ResolveRequest
+	17, // 40: drover.v1.ModelService.Status:input_type -> drover.v1.StatusRequest
+	32, // 41: drover.v1.ModelService.Why:input_type -> drover.v1.WhyRequest
+	1,  // 42: drover.v1.ModelService.UploadCharm:output_type -> drover.v1.CharmInfo
+	4,  // 43: drover.v1.ModelService.Deploy:output_type -> drover.v1.DeployResponse
+	6,  // 44: drover.v1.ModelService.AddUnit:output_type -> drover.v1.AddUnitResponse
+	26, // 45: drover.v1.ModelService.Integrate:output_type -> drover.v1.Relation
+	10, // 46: drover.v1.ModelService.RemoveApplication:output_type -> drover.v1.RemoveResponse
+	10, // 47: drover.v1.ModelService.RemoveUnit:output_type -> drover.v1.RemoveResponse
+	10, // 48: drover.v1.ModelService.RemoveRelation:output_type -> drover.v1.RemoveResponse
+	10, // 49: drover.v1.ModelService.RemoveMachine:output_type -> drover.v1.RemoveResponse
+	13, // 50: drover.v1.ModelService.GetConfig:output_type -> drover.v1.GetConfigResponse
+	36, // 51: drover.v1.ModelService.SetConfig:output_type -> google.protobuf.Empty
+	16, // 52: drover.v1.ModelService.Resolve:output_type -> drover.v1.ResolveResponse
+	27, // 53: drover.v1.ModelService.Status:output_type -> drover.v1.StatusResponse
+	33, // 54: drover.v1.ModelService.Why:output_type -> drover.v1.WhyResponse
+	42, // [42:55] is the sub-list for method output_type
+	29, // [29:42] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_drover_v1_model_proto_init() }

@@ -14,7 +14,6 @@ package loop
 import (
 	"context"
 	"log/slog"
-	"sort"
 	"sync"
 	"time"
 )
@@ -49,17 +48,8 @@ type Loop struct {
 	cfg  Config
 	bell chan struct{}
 
-	mu    sync.Mutex // guards keys
-	keys  map[string]*keyState
-	order uint64
-}
-
-type keyState struct {
-	due      time.Time // zero: not due
-	woken    bool
-	seq      uint64 // order of waking, for fairness and determinism
-	busy     bool
-	failures int
+	mu    sync.Mutex // guards queue
+	queue queue
 }
 
 // New makes a loop; nothing runs until Run or StepKey.
@@ -70,18 +60,14 @@ func New(cfg Config) *Loop {
 	if cfg.Backoff == 0 {
 		cfg.Backoff = 10 * time.Second
 	}
-	return &Loop{cfg: cfg, bell: make(chan struct{}, 1), keys: map[string]*keyState{}}
+	return &Loop{cfg: cfg, bell: make(chan struct{}, 1), queue: newQueue()}
 }
 
 // Wake marks keys as due now. It never blocks.
 func (l *Loop) Wake(keys ...string) {
 	l.mu.Lock()
 	for _, k := range keys {
-		ks := l.state(k)
-		if !ks.woken {
-			l.order++
-			ks.woken, ks.seq = true, l.order
-		}
+		l.queue.wake(l.queue.entry(k))
 	}
 	l.mu.Unlock()
 	l.ring()
@@ -91,18 +77,9 @@ func (l *Loop) Wake(keys ...string) {
 func (l *Loop) Forget(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if ks, ok := l.keys[key]; ok && !ks.busy {
-		delete(l.keys, key)
+	if e, ok := l.queue.keys[key]; ok && !e.busy {
+		l.queue.forget(e)
 	}
-}
-
-func (l *Loop) state(key string) *keyState {
-	ks, ok := l.keys[key]
-	if !ok {
-		ks = &keyState{}
-		l.keys[key] = ks
-	}
-	return ks
 }
 
 func (l *Loop) ring() {
@@ -117,34 +94,7 @@ func (l *Loop) ring() {
 func (l *Loop) Due(now time.Time) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	type ready struct {
-		key string
-		ks  *keyState
-	}
-	var rs []ready
-	for k, ks := range l.keys { // order-free: sorted below
-		if !ks.busy && (ks.woken || !ks.due.IsZero() && !ks.due.After(now)) {
-			rs = append(rs, ready{k, ks})
-		}
-	}
-	sort.Slice(rs, func(i, j int) bool {
-		a, b := rs[i], rs[j]
-		if a.ks.woken != b.ks.woken {
-			return a.ks.woken
-		}
-		if a.ks.woken && a.ks.seq != b.ks.seq {
-			return a.ks.seq < b.ks.seq
-		}
-		if !a.ks.due.Equal(b.ks.due) {
-			return a.ks.due.Before(b.ks.due)
-		}
-		return a.key < b.key
-	})
-	keys := make([]string, len(rs))
-	for i, r := range rs {
-		keys[i] = r.key
-	}
-	return keys
+	return l.queue.due(now)
 }
 
 // Deadline is the earliest time at which a key becomes due by itself; zero when
@@ -152,47 +102,44 @@ func (l *Loop) Due(now time.Time) []string {
 func (l *Loop) Deadline() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var first time.Time
-	for _, ks := range l.keys { // order-free: a minimum
-		if !ks.busy && !ks.due.IsZero() && (first.IsZero() || ks.due.Before(first)) {
-			first = ks.due
-		}
+	if len(l.queue.timers) == 0 {
+		return time.Time{}
 	}
-	return first
+	return l.queue.timers[0].due
 }
 
 // begin marks the key busy; false when it is busy already.
 func (l *Loop) begin(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ks := l.state(key)
-	if ks.busy {
+	e := l.queue.entry(key)
+	if e.busy {
 		return false
 	}
-	ks.busy, ks.woken, ks.due = true, false, time.Time{}
+	l.queue.calm(e)
+	e.busy = true
 	return true
 }
 
 func (l *Loop) end(key string, next Next, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ks := l.keys[key]
-	ks.busy = false
+	e := l.queue.keys[key]
+	e.busy = false
+	if err != nil {
+		wait := min(firstBackoff<<min(e.failures, 16), l.cfg.Backoff)
+		e.failures++
+		l.queue.schedule(e, l.cfg.Now().Add(wait))
+		return
+	}
+	e.failures = 0
 	switch {
-	case err != nil:
-		wait := min(firstBackoff<<min(ks.failures, 16), l.cfg.Backoff)
-		ks.failures++
-		ks.due = l.cfg.Now().Add(wait)
 	case next.Again:
-		ks.failures = 0
-		l.order++
-		ks.woken, ks.seq = true, l.order
-	default:
-		ks.failures = 0
-		ks.due = next.At
-		if next.At.IsZero() && !ks.woken {
-			delete(l.keys, key)
-		}
+		l.queue.again(e)
+	case !next.At.IsZero():
+		l.queue.schedule(e, next.At)
+	case e.place == nil:
+		l.queue.forget(e)
 	}
 }
 

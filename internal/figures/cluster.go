@@ -53,7 +53,12 @@ func (b *bench) demo() ([]row, error) {
 		}
 		_, took, err := c.drover("up", "--demo", "--detach")
 		if err == nil {
-			memory, err = c.memory()
+			memory, err = c.memory("3")
+		}
+		if err == nil {
+			var more []row
+			more, err = c.memory("12")
+			memory = append(memory, more[:min(1, len(more))]...)
 		}
 		return took, errors.Join(err, c.down())
 	})
@@ -63,8 +68,13 @@ func (b *bench) demo() ([]row, error) {
 	return append([]row{{"up --demo, to complete", "≤ 15 s", fmt.Sprintf("%.2f s", took.Seconds())}}, memory...), nil
 }
 
-// memory sums what the cluster's own processes hold, by what they are.
-func (c *cluster) memory() ([]row, error) {
+// memory is what the cluster's own processes hold on average, by what they are,
+// with so many instances running. Shims first: the text that they share counts
+// for each in part.
+func (c *cluster) memory(instances string) ([]row, error) {
+	if _, _, err := c.drover("lrp", "scale", "web", instances, "--wait"); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ type Tracker struct {
 	mu       sync.Mutex // guards all below
 	machines map[string]*machine
 	cells    map[work.CellID]*cell
-	watchers map[chan struct{}]struct{}
+	watchers map[chan struct{}]bool // false: only of agents that are gone
 }
 
 type machine struct {
@@ -104,7 +104,7 @@ func New(cfg Config) *Tracker {
 	}
 	return &Tracker{
 		cfg: cfg, began: cfg.Now(), machines: map[string]*machine{},
-		cells: map[work.CellID]*cell{}, watchers: map[chan struct{}]struct{}{},
+		cells: map[work.CellID]*cell{}, watchers: map[chan struct{}]bool{},
 	}
 }
 
@@ -131,7 +131,7 @@ func (t *Tracker) Goodbye(key string, until time.Time) {
 	m := t.machine(key)
 	m.heard, m.away = now, until
 	t.mu.Unlock()
-	t.ring()
+	t.ring(true)
 }
 
 // Disconnected notes that the agent's connection was reset by its side.
@@ -141,7 +141,7 @@ func (t *Tracker) Disconnected(key string) {
 		m.reset = t.cfg.Now()
 	}
 	t.mu.Unlock()
-	t.ring()
+	t.ring(true)
 }
 
 // Forget drops a machine that is removed.
@@ -219,7 +219,7 @@ func (t *Tracker) Report(id work.CellID, r Report) {
 	}
 	t.mu.Unlock()
 	if better {
-		t.ring()
+		t.ring(false)
 	}
 }
 
@@ -297,10 +297,15 @@ func (t *Tracker) Used(id work.CellID) (work.Resources, bool) {
 // Watch returns a channel that receives after a cell reported more room or
 // another condition, or an agent left or lost its connection, and a function
 // that ends it.
-func (t *Tracker) Watch() (bell <-chan struct{}, stop func()) {
+func (t *Tracker) Watch() (bell <-chan struct{}, stop func()) { return t.watch(true) }
+
+// WatchGone is Watch for agents that left or lost their connection only.
+func (t *Tracker) WatchGone() (bell <-chan struct{}, stop func()) { return t.watch(false) }
+
+func (t *Tracker) watch(all bool) (bell <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	t.mu.Lock()
-	t.watchers[c] = struct{}{}
+	t.watchers[c] = all
 	t.mu.Unlock()
 	return c, func() {
 		t.mu.Lock()
@@ -309,10 +314,13 @@ func (t *Tracker) Watch() (bell <-chan struct{}, stop func()) {
 	}
 }
 
-func (t *Tracker) ring() {
+func (t *Tracker) ring(gone bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for c := range t.watchers { // order-free: each is only rung
+	for c, all := range t.watchers { // order-free: each is only rung
+		if !all && !gone {
+			continue
+		}
 		select {
 		case c <- struct{}{}:
 		default:

@@ -19,6 +19,7 @@ import (
 
 const (
 	listEvery      = 30 * time.Second
+	goneAgain      = time.Second // a machine may end a little later than its agent
 	unmatchedGrace = 10 * time.Minute
 	machinePrefix  = "machine/"
 	listPrefix     = "list/"
@@ -32,6 +33,9 @@ type Config struct {
 	Providers map[string]Provider // by the name that machines carry
 	Epoch     uint64              // of the reign it serves
 	JoinToken func(ctx context.Context, m entity.Machine) (string, error)
+	// WatchGone rings after an agent has gone: with its machine perhaps, so the
+	// providers are asked at once. Nil: they are asked at their time.
+	WatchGone func() (bell <-chan struct{}, stop func())
 	Now       func() time.Time
 	Log       *slog.Logger
 	Workers   int // machines at once; 0: 4
@@ -268,10 +272,23 @@ func (p *Provisioner) Run(ctx context.Context) error {
 	defer wg.Wait()
 	wg.Go(func() { _ = p.loop.Run(ctx) })
 	p.loop.Wake(p.Keys()...)
+	var gone <-chan struct{}
+	if p.cfg.WatchGone != nil {
+		bell, stop := p.cfg.WatchGone()
+		defer stop()
+		gone = bell
+	}
+	again := time.NewTimer(goneAgain)
+	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-gone:
+			p.loop.Wake(p.listKeys()...)
+			again.Reset(goneAgain)
+		case <-again.C:
+			p.loop.Wake(p.listKeys()...)
 		case <-sub.C():
 			p.loop.Wake(machineKeys(sub.Take())...)
 		}

@@ -92,7 +92,7 @@ func (s *server) loops(r *reign, epoch uint64) (map[string]func(context.Context)
 	}
 	p := provisioner.New(provisioner.Config{
 		Store: s.store, Registry: s.registry, Providers: providers, Epoch: epoch,
-		JoinToken: s.api.JoinToken, Now: time.Now, Log: s.log,
+		JoinToken: s.api.JoinToken, WatchGone: r.presence.WatchGone, Now: time.Now, Log: s.log,
 	})
 	v := converger.New(converger.Config{
 		Store: s.store, Board: s.board, Presence: r.presence, Starts: r.auctioneer, Cells: cells{s.api}, Epoch: epoch, Now: time.Now, Log: s.log,

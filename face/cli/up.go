@@ -107,6 +107,15 @@ func (a *App) upDetached(cmd *cobra.Command, o up.Options, started time.Time, de
 	if err := a.awaitReady(cmd.Context(), keeper.Check); err != nil {
 		return err
 	}
+	// A server that was adopted is ready before its new keeper is.
+	for !keeper.Keeping() {
+		if err := keeper.Check(); err != nil {
+			return err
+		}
+		if !sleep(cmd.Context(), readyPoll) {
+			return cmd.Context().Err()
+		}
+	}
 	return a.showUp(cmd, upView{folders: o.Folders, started: started, demo: demo, fresh: true, built: keeper.Built})
 }
 

@@ -13,8 +13,9 @@ import (
 
 // Keeper is the process that up --detach leaves behind.
 type Keeper struct {
-	id  proc.ID
-	log string
+	folders Folders
+	id      proc.ID
+	log     string
 
 	built *sync.WaitGroup
 }
@@ -51,8 +52,15 @@ func Detach(o Options) (*Keeper, error) {
 	if err != nil {
 		_ = cmd.Wait() // gone already: Check says so
 	}
-	k := &Keeper{id: id, log: log.Name(), built: check.built}
+	k := &Keeper{folders: o.Folders, id: id, log: log.Name(), built: check.built}
 	return k, cmd.Process.Release()
+}
+
+// Keeping reports whether the keeper has taken the folders, so that down and the
+// next up find it.
+func (k *Keeper) Keeping() bool {
+	id, err := Running(k.folders)
+	return err == nil && id == k.id
 }
 
 // Check returns why the keeper ended, or nil while it runs.

@@ -40,6 +40,7 @@ var edges = []law.Edge{
 	{From: "act/auctioneer", To: "keep/...", Why: "leader side: places what the board holds"},
 	{From: "act/converger", To: "keep/...", Why: "leader side: compares desired with actual rows"},
 	{From: "act/cleaner", To: "keep/...", Why: "leader side: works off recorded bulk work"},
+	{From: "act/resolver", To: "keep/...", Why: "leader side: hands completed tasks to their callbacks"},
 	{From: "act/provisioner/...", To: "keep/...", Why: "leader side: machines without an instance"},
 	{From: "act/presence", To: "keep/...", Why: "leader side: who was heard when"},
 	{From: "act/auctioneer", To: "act/presence", Why: "auctions count on what cells last reported"},
@@ -86,6 +87,11 @@ var edges = []law.Edge{
 	{From: "examples/...", To: "examples/...", Why: "the demo's charms and the software that they run"},
 	{From: "examples/...", To: "internal/...", Why: "its test runs the hooks as an agent would"},
 	{From: "examples/...", To: "noun/...", Why: "its test reads the charms"},
+
+	// e2e: tests of the programs, from outside.
+	{From: "e2e", To: "wire/...", Why: "looks at what a user sees", Tests: true},
+	{From: "e2e", To: "noun/...", Why: "checks what units ran in the words of the seeds", Tests: true},
+	{From: "e2e", To: "internal/proc", Why: "kills processes by identity", Tests: true},
 
 	// internal: craft, which knows nothing of the cluster.
 	{From: "internal/...", To: "internal/...", Why: "craft on craft"},

@@ -39,6 +39,8 @@ var libraries = []law.Edge{
 	{From: "cmd/drover", To: "connectrpc.com/connect", Why: "the client it gives to the agent"},
 	{From: "sim", To: "connectrpc.com/connect", Why: "calls of handlers in place"},
 	{From: "sim", To: "google.golang.org/protobuf/...", Why: "messages are copied, as the network would"},
+	{From: "e2e", To: "connectrpc.com/connect", Why: "calls of the generated client", Tests: true},
+	{From: "e2e", To: "google.golang.org/protobuf/...", Why: "records are compared", Tests: true},
 	{From: "...", To: "github.com/google/renameio/v2", Why: "files written whole or not at all"},
 	{From: "act/executor/process", To: "golang.org/x/sys/unix", Why: "pidfds, inotify and epoll: one thread is told of every process's start and end"},
 	{From: "internal/proc", To: "golang.org/x/sys/unix", Why: "child subreaper, pidfd, signals to process groups"},

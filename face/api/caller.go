@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"drover/internal/pki"
-	"drover/keep/identity"
 	"drover/keep/store"
 	"drover/noun/entity"
 	"drover/noun/fault"
@@ -26,34 +25,56 @@ func callerOf(ctx context.Context) pki.Identity {
 }
 
 // authenticate turns a peer's certificate into an identity that exists: a user
-// with a row, a machine with a row of the same uid and key.
-func (s *Server) authenticate(leaf *x509.Certificate) (pki.Identity, error) {
+// with a row, a machine with a row of the same uid and key. The role is that of
+// a user.
+func (s *Server) authenticate(leaf *x509.Certificate) (id pki.Identity, role string, err error) {
 	view := s.cfg.Store.View()
 	cluster, ok := s.cfg.Identity.Cluster(view)
 	if !ok {
-		return pki.Identity{}, fault.New(fault.Unavailable, "the cluster is not set up yet")
+		return id, "", fault.New(fault.Unavailable, "the cluster is not set up yet")
 	}
 	ca, err := x509.ParseCertificate(cluster.CA)
 	if err != nil {
-		return pki.Identity{}, err
+		return id, "", err
 	}
-	id, err := pki.Verify(leaf, ca, s.cfg.Now())
-	if err != nil {
-		return pki.Identity{}, refused(err)
+	if id, err = pki.Verify(leaf, ca, s.cfg.Now()); err != nil {
+		return id, "", refused(err)
 	}
+	role, err = s.standing(view, id, leaf)
+	return id, role, err
+}
+
+// standing says whether the identity is still part of the cluster: a stream asks
+// again while it lasts, when the certificate that it began with may have expired.
+func (s *Server) standing(view store.Reader, id pki.Identity, leaf *x509.Certificate) (role string, err error) {
 	if s.cfg.Identity.Revoked(view, leaf.SerialNumber.Text(16)) {
-		return pki.Identity{}, fault.New(fault.Denied, "your certificate was revoked").Try("drover join TOKEN")
+		return "", fault.New(fault.Denied, "your certificate was revoked").Coded(fault.CodeRevoked).Try("drover join TOKEN")
 	}
 	switch id.Role {
 	case pki.RoleUser:
-		if u, ok := s.cfg.Identity.User(view, id.Name); !ok || u.Role != identity.Admin {
-			return pki.Identity{}, fault.New(fault.Denied, "there is no user %q", id.Name)
-		}
+		return s.checkUser(view, id, leaf)
 	case pki.RoleMachine:
-		return id, s.checkMachine(view, id, leaf)
+		return "", s.checkMachine(view, id, leaf)
 	case pki.RoleServer:
 	}
-	return id, nil
+	return "", nil
+}
+
+// checkUser: a user who was added has the key of that time, so that a name given
+// again does not revive old certificates.
+func (s *Server) checkUser(view store.Reader, id pki.Identity, leaf *x509.Certificate) (role string, err error) {
+	u, ok := s.cfg.Identity.User(view, id.Name)
+	if !ok {
+		return "", fault.New(fault.Denied, "there is no user %q", id.Name).Why("it was removed, or never was")
+	}
+	if u.KeyHash == "" {
+		return u.Role, nil
+	}
+	if hash, err := pki.KeyHash(leaf.PublicKey); err != nil || hash != u.KeyHash {
+		return "", fault.New(fault.Denied, "this is not the key of user %s", id.Name).
+			Why("the user was removed and added again")
+	}
+	return u.Role, nil
 }
 
 func (s *Server) checkMachine(view store.Reader, id pki.Identity, leaf *x509.Certificate) error {
@@ -71,10 +92,10 @@ func (s *Server) checkMachine(view store.Reader, id pki.Identity, leaf *x509.Cer
 }
 
 func refused(err error) error {
-	f := fault.New(fault.Denied, "your certificate is not accepted").Why("%s", err).Wrap(err)
+	f := fault.New(fault.Denied, "your certificate is not accepted").Coded(fault.CodeNotAllowed).Why("%s", err).Wrap(err)
 	switch {
 	case errors.Is(err, pki.ErrNoCertificate):
-		return fault.New(fault.Denied, "you have no identity").Why("%s", err).
+		return fault.New(fault.Denied, "you have no identity").Coded(fault.CodeNotAllowed).Why("%s", err).
 			Try("drover up", "drover join TOKEN").Wrap(err)
 	case errors.Is(err, pki.ErrExpired):
 		return f.Try("date", "drover up")

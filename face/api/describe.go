@@ -2,7 +2,9 @@ package api
 
 import (
 	"strconv"
+	"strings"
 
+	"drover/keep/identity"
 	"drover/noun/charm"
 	"drover/noun/entity"
 	"drover/noun/work"
@@ -49,6 +51,9 @@ func describe(row any) (d described, ok bool) {
 	case *charm.Charm:
 		return described{kind: "charm", noun: "charm", key: r.Meta.Name, state: "revision " + strconv.Itoa(r.Revision),
 			shown: map[string]any{"name": r.Meta.Name, "revision": r.Revision, "sha": r.SHA}}, true
+	case *identity.Audit:
+		return described{kind: auditKind, noun: "audit", key: r.Who, state: strings.TrimSpace(r.Did + " " + r.What),
+			shown: map[string]any{"number": r.Number, "at": r.At, "who": r.Who, "did": r.Did, "what": r.What}}, true
 	}
 	return describeWork(row)
 }

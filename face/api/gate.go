@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -75,14 +75,24 @@ func (s *Server) gate(ctx context.Context, spec connect.Spec, _ connect.Peer, _ 
 		return ctx, nil
 	}
 	leaf, _ := ctx.Value(leafKey{}).(*x509.Certificate)
-	id, err := s.authenticate(leaf)
+	id, role, err := s.authenticate(leaf)
 	if err != nil {
+		s.cfg.Log.Debug("a caller was refused", "method", spec.Procedure, "err", err)
 		return nil, s.outward(ctx, spec.Procedure, err)
 	}
-	if !ok || !slices.Contains(g.roles, id.Role) {
-		return nil, convert.ConnectError(fault.New(fault.Denied, "%s may not call %s", id, spec.Procedure))
+	if !ok || !g.may(id, role) {
+		s.cfg.Log.Warn("a call was refused", "method", spec.Procedure, "caller", id.String(), "role", role)
+		return nil, convert.ConnectError(mayNot(id, role, g, spec.Procedure))
 	}
 	return WithCaller(ctx, id), nil
+}
+
+func mayNot(id pki.Identity, role string, g grant, procedure string) error {
+	f := fault.New(fault.Denied, "%s may not call %s", id, procedure).Coded(fault.CodeNotAllowed)
+	if id.Role == pki.RoleUser && g.need != "" {
+		return f.Why("that takes the role %s, and this is a %s", g.need, role)
+	}
+	return f
 }
 
 // interceptor recovers from panics, checks own entities, and turns errors into
@@ -110,18 +120,47 @@ func (i *interceptor) WrapStreamingClient(next connect.StreamingClientFunc) conn
 func (i *interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) (err error) {
 		defer i.s.recovered(conn.Spec().Procedure, &err)
-		if err := next(ctx, &checkedConn{conn, ctx, i.s}); err != nil {
+		if err := next(ctx, &checkedConn{StreamingHandlerConn: conn, ctx: ctx, s: i.s, checked: i.s.cfg.Now()}); err != nil {
 			return i.s.outward(ctx, conn.Spec().Procedure, err)
 		}
 		return nil
 	}
 }
 
-// checkedConn checks each message of a stream as it is read.
+// checkedConn checks each message of a stream as it is read, and now and then
+// that the caller is still part of the cluster: streams last.
 type checkedConn struct {
 	connect.StreamingHandlerConn
-	ctx context.Context
-	s   *Server
+	ctx     context.Context
+	s       *Server
+	checked time.Time // used by the goroutine that sends
+}
+
+// recheck is how long a stream may send to a caller who was removed. Feeds and
+// watches send something at least as often.
+const recheck = 5 * time.Second
+
+func (c *checkedConn) Send(msg any) error {
+	if now := c.s.cfg.Now(); now.Sub(c.checked) >= recheck {
+		if err := c.stillThere(); err != nil {
+			return err
+		}
+		c.checked = now
+	}
+	return c.StreamingHandlerConn.Send(msg)
+}
+
+func (c *checkedConn) stillThere() error {
+	leaf, ok := c.ctx.Value(leafKey{}).(*x509.Certificate)
+	if !ok || grants[c.Spec().Procedure].open {
+		return nil
+	}
+	id := callerOf(c.ctx)
+	role, err := c.s.standing(c.s.cfg.Store.View(), id, leaf)
+	if err == nil && !grants[c.Spec().Procedure].may(id, role) {
+		err = mayNot(id, role, grants[c.Spec().Procedure], c.Spec().Procedure)
+	}
+	return err
 }
 
 func (c *checkedConn) Receive(msg any) error {
@@ -183,7 +222,7 @@ func (s *Server) checkOwnUnit(id pki.Identity, name entity.UnitName) error {
 	view := s.cfg.Store.View()
 	u, ok := s.cfg.Registry.Unit(view, entity.ModelUID(id.Model), name)
 	if !ok {
-		return fault.New(fault.NotFound, "there is no unit %s", name)
+		return fault.New(fault.NotFound, "there is no unit %s", name).Coded(fault.CodeNoSuchUnit)
 	}
 	m, ok := s.cfg.Registry.MachineOf(view, u.Model, u)
 	if !ok || string(m.UID) != id.MachineUID {

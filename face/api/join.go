@@ -81,7 +81,7 @@ func (c *serverService) CreateToken(ctx context.Context, req *connect.Request[dr
 		if id := entity.MachineID(q.GetMachine()); id != "" {
 			m, ok := c.cfg.Registry.Machine(tx, model, id)
 			if !ok {
-				return nil, fault.New(fault.NotFound, "there is no machine %s", id).Try("drover status")
+				return nil, fault.New(fault.NotFound, "there is no machine %s", id).Coded(fault.CodeNoSuchMachine).Try("drover status")
 			}
 			row.Machine, row.UID = id, m.UID
 		}
@@ -89,6 +89,7 @@ func (c *serverService) CreateToken(ctx context.Context, req *connect.Request[dr
 		if err != nil {
 			return nil, err
 		}
+		c.record(ctx, tx, req)
 		return &droverv1.CreateTokenResponse{Token: token.String(), Expires: int64(c.now().Add(ttl))}, nil
 	})
 }

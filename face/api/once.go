@@ -33,6 +33,7 @@ func once[M any, P message[M]](ctx context.Context, s *Server, req connect.AnyRe
 		if err != nil {
 			return nil, err
 		}
+		s.record(ctx, tx, req)
 		return proto.Marshal(answer)
 	})
 	if err != nil {

@@ -48,6 +48,8 @@ type Config struct {
 	NewID    func() string // nil: random
 	Random   io.Reader     // nil: crypto/rand
 	Log      *slog.Logger
+	Level    *slog.LevelVar // what Log writes, changed at run time; nil: it cannot be
+	Expires  time.Time      // of this server's certificate
 }
 
 // Server has the handlers. Its methods may be called concurrently.
@@ -57,6 +59,7 @@ type Server struct {
 	source *feed.Source
 	logs   *relay
 	ready  atomic.Bool
+	begun  time.Time
 }
 
 // New makes a server; it serves nothing yet.
@@ -74,7 +77,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Servers == nil {
 		cfg.Servers = func() []string { return []string{cfg.Address} }
 	}
-	s := &Server{cfg: cfg, hub: feed.NewHub(), logs: newRelay()}
+	s := &Server{cfg: cfg, hub: feed.NewHub(), logs: newRelay(), begun: cfg.Now()}
 	s.source = &feed.Source{
 		Store: cfg.Store, Registry: cfg.Registry, Board: cfg.Board, Servers: cfg.Servers, Log: cfg.Log,
 		Cluster: func(r store.Reader) string { c, _ := cfg.Identity.Cluster(r); return c.ID },
@@ -108,6 +111,7 @@ func (s *Server) Model() droverv1connect.ModelServiceHandler    { return &modelS
 func (s *Server) Work() droverv1connect.WorkServiceHandler      { return &workService{s} }
 func (s *Server) Cluster() droverv1connect.ServerServiceHandler { return &serverService{s} }
 func (s *Server) Join() droverv1connect.JoinServiceHandler      { return &joinService{s} }
+func (s *Server) Admin() droverv1connect.AdminServiceHandler    { return &adminService{s} }
 func (s *Server) Agent() droverv1connect.AgentServiceHandler    { return &agentService{s} }
 
 // The bounds on messages that are read, and on the headers of a request.
@@ -131,6 +135,7 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle(droverv1connect.NewServerServiceHandler(s.Cluster(), opts...))
 	mux.Handle(droverv1connect.NewJoinServiceHandler(s.Join(), opts...))
 	mux.Handle(droverv1connect.NewAgentServiceHandler(s.Agent(), opts...))
+	mux.Handle(droverv1connect.NewAdminServiceHandler(s.Admin(), opts...))
 	mux.HandleFunc("GET /healthz", s.healthz)
 	return s.door(mux)
 }

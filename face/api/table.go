@@ -1,7 +1,10 @@
 package api
 
 import (
+	"slices"
+
 	"drover/internal/pki"
+	"drover/keep/identity"
 	"drover/wire/droverv1/droverv1connect"
 )
 
@@ -21,6 +24,7 @@ const (
 type grant struct {
 	open  bool // answers without an identity
 	roles []pki.Role
+	need  string // the role that a user needs, if users may call it
 	own   own
 	any   bool // answered by every server, not only by the leader
 }
@@ -29,45 +33,62 @@ var (
 	people   = []pki.Role{pki.RoleUser}
 	machines = []pki.Role{pki.RoleMachine}
 	everyone = []pki.Role{pki.RoleUser, pki.RoleMachine, pki.RoleServer}
+
+	viewers   = grant{roles: people, need: identity.Viewer}
+	operators = grant{roles: people, need: identity.Operator}
+	admins    = grant{roles: people, need: identity.Admin}
 )
+
+// may reports whether a caller passes the row; role is that of a user.
+func (g grant) may(id pki.Identity, role string) bool {
+	return slices.Contains(g.roles, id.Role) && (id.Role != pki.RoleUser || identity.Allows(role, g.need))
+}
 
 // grants is the authorization table: who may call what. A method without a row
 // is refused to everybody.
 var grants = map[string]grant{
-	droverv1connect.ModelServiceUploadCharmProcedure:       {roles: people},
-	droverv1connect.ModelServiceDeployProcedure:            {roles: people},
-	droverv1connect.ModelServiceAddUnitProcedure:           {roles: people},
-	droverv1connect.ModelServiceIntegrateProcedure:         {roles: people},
-	droverv1connect.ModelServiceRemoveApplicationProcedure: {roles: people},
-	droverv1connect.ModelServiceRemoveUnitProcedure:        {roles: people},
-	droverv1connect.ModelServiceRemoveRelationProcedure:    {roles: people},
-	droverv1connect.ModelServiceRemoveMachineProcedure:     {roles: people},
-	droverv1connect.ModelServiceGetConfigProcedure:         {roles: people},
-	droverv1connect.ModelServiceSetConfigProcedure:         {roles: people},
-	droverv1connect.ModelServiceResolveProcedure:           {roles: people},
-	droverv1connect.ModelServiceStatusProcedure:            {roles: people},
-	droverv1connect.ModelServiceWhyProcedure:               {roles: people},
+	droverv1connect.ModelServiceUploadCharmProcedure:       operators,
+	droverv1connect.ModelServiceDeployProcedure:            operators,
+	droverv1connect.ModelServiceAddUnitProcedure:           operators,
+	droverv1connect.ModelServiceIntegrateProcedure:         operators,
+	droverv1connect.ModelServiceRemoveApplicationProcedure: operators,
+	droverv1connect.ModelServiceRemoveUnitProcedure:        operators,
+	droverv1connect.ModelServiceRemoveRelationProcedure:    operators,
+	droverv1connect.ModelServiceRemoveMachineProcedure:     operators,
+	droverv1connect.ModelServiceGetConfigProcedure:         viewers,
+	droverv1connect.ModelServiceSetConfigProcedure:         operators,
+	droverv1connect.ModelServiceResolveProcedure:           operators,
+	droverv1connect.ModelServiceStatusProcedure:            viewers,
+	droverv1connect.ModelServiceWhyProcedure:               viewers,
 
-	droverv1connect.WorkServiceDesireLRPProcedure:    {roles: people},
-	droverv1connect.WorkServiceUpdateLRPProcedure:    {roles: people},
-	droverv1connect.WorkServiceRemoveLRPProcedure:    {roles: people},
-	droverv1connect.WorkServiceListLRPsProcedure:     {roles: people},
-	droverv1connect.WorkServiceRestartLRPProcedure:   {roles: people},
-	droverv1connect.WorkServiceRunTaskProcedure:      {roles: people},
-	droverv1connect.WorkServiceListTasksProcedure:    {roles: people},
-	droverv1connect.WorkServiceCancelTaskProcedure:   {roles: people},
-	droverv1connect.WorkServiceDeleteTaskProcedure:   {roles: people},
-	droverv1connect.WorkServiceListDomainsProcedure:  {roles: people},
-	droverv1connect.WorkServiceUpsertDomainProcedure: {roles: people},
-	droverv1connect.WorkServiceListCellsProcedure:    {roles: people},
-	droverv1connect.WorkServiceEvacuateCellProcedure: {roles: people},
+	droverv1connect.WorkServiceDesireLRPProcedure:    operators,
+	droverv1connect.WorkServiceUpdateLRPProcedure:    operators,
+	droverv1connect.WorkServiceRemoveLRPProcedure:    operators,
+	droverv1connect.WorkServiceListLRPsProcedure:     viewers,
+	droverv1connect.WorkServiceRestartLRPProcedure:   operators,
+	droverv1connect.WorkServiceRunTaskProcedure:      operators,
+	droverv1connect.WorkServiceListTasksProcedure:    viewers,
+	droverv1connect.WorkServiceCancelTaskProcedure:   operators,
+	droverv1connect.WorkServiceDeleteTaskProcedure:   operators,
+	droverv1connect.WorkServiceListDomainsProcedure:  viewers,
+	droverv1connect.WorkServiceUpsertDomainProcedure: operators,
+	droverv1connect.WorkServiceListCellsProcedure:    viewers,
+	droverv1connect.WorkServiceEvacuateCellProcedure: operators,
 
-	droverv1connect.ServerServiceInfoProcedure:        {roles: everyone, any: true},
-	droverv1connect.ServerServiceCreateTokenProcedure: {roles: people},
-	droverv1connect.ServerServiceReadLogProcedure:     {roles: people},
-	droverv1connect.ServerServiceWatchProcedure:       {roles: people},
-	droverv1connect.ServerServiceNamesProcedure:       {roles: people},
-	droverv1connect.ServerServicePowerOffProcedure:    {roles: people},
+	droverv1connect.ServerServiceInfoProcedure:        {roles: everyone, need: identity.Viewer, any: true},
+	droverv1connect.ServerServiceCreateTokenProcedure: admins,
+	droverv1connect.ServerServiceReadLogProcedure:     viewers,
+	droverv1connect.ServerServiceWatchProcedure:       viewers,
+	droverv1connect.ServerServiceNamesProcedure:       viewers,
+	droverv1connect.ServerServicePowerOffProcedure:    admins,
+
+	droverv1connect.AdminServiceAddUserProcedure:           admins,
+	droverv1connect.AdminServiceListUsersProcedure:         admins,
+	droverv1connect.AdminServiceRemoveUserProcedure:        admins,
+	droverv1connect.AdminServiceRevokeCertificateProcedure: admins,
+	droverv1connect.AdminServiceListAuditProcedure:         admins,
+	droverv1connect.AdminServiceServerStatusProcedure:      {roles: people, need: identity.Viewer, any: true},
+	droverv1connect.AdminServiceSetLogLevelProcedure:       {roles: people, need: identity.Admin, any: true},
 
 	droverv1connect.JoinServiceJoinProcedure:  {open: true},
 	droverv1connect.JoinServiceRenewProcedure: {open: true},

@@ -22,7 +22,7 @@ func procedures() map[string]protoreflect.MethodDescriptor {
 	out := map[string]protoreflect.MethodDescriptor{}
 	for _, file := range []protoreflect.FileDescriptor{
 		droverv1.File_drover_v1_agent_proto, droverv1.File_drover_v1_model_proto, droverv1.File_drover_v1_server_proto,
-		droverv1.File_drover_v1_work_proto, droverv1.File_drover_v1_fault_proto,
+		droverv1.File_drover_v1_work_proto, droverv1.File_drover_v1_admin_proto, droverv1.File_drover_v1_fault_proto,
 	} {
 		for i := range file.Services().Len() {
 			service := file.Services().Get(i)

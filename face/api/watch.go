@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"drover/keep/identity"
 	"drover/keep/store"
 	"drover/noun/fault"
 	"drover/wire/droverv1"
@@ -26,6 +27,9 @@ func (c *serverService) Watch(ctx context.Context, req *connect.Request[droverv1
 	filter, err := c.newFilter(req.Msg)
 	if err != nil {
 		return err
+	}
+	if u, ok := c.cfg.Identity.User(c.cfg.Store.View(), callerOf(ctx).Name); ok {
+		filter.audit = identity.Allows(u.Role, identity.Admin)
 	}
 	from := store.Revision(req.Msg.GetFrom())
 	now := c.cfg.Store.Announced().Revision()
@@ -86,7 +90,11 @@ type filter struct {
 	domain string
 	model  string // uid; empty: all
 	entity string
+	audit  bool // the watcher may see who did what
 }
+
+// auditKind is the kind of the events that say who did what.
+const auditKind = "audit"
 
 func (s *Server) newFilter(q *droverv1.WatchRequest) (*filter, error) {
 	f := &filter{kinds: q.GetKinds(), cell: q.GetCell(), guid: q.GetGuid(), domain: q.GetDomain(), entity: q.GetEntity()}
@@ -123,6 +131,12 @@ func (f *filter) events(set *store.ChangeSet) []*droverv1.Event {
 }
 
 func (f *filter) matches(d described, change store.Change) bool {
+	if d.kind == auditKind && (!f.audit || change.New == nil) {
+		return false // an entry that makes room is no news
+	}
+	if d.kind == auditKind && len(f.kinds) == 0 {
+		return false // it says again what the other events of its revision say
+	}
 	if len(f.kinds) > 0 && !slices.Contains(f.kinds, d.kind) && !slices.Contains(f.kinds, d.kind+verb(change)) {
 		return false
 	}

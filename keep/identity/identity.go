@@ -1,5 +1,6 @@
 // Package identity keeps who may speak to the cluster: its authority with the
-// sealed key, join tokens, users with their roles, and revoked certificates.
+// sealed key, join tokens, users with their roles, revoked certificates, and who
+// changed what.
 //
 // It issues nothing and opens no connection; whoever signs asks for the
 // authority with the key file, which is never in the store.
@@ -42,31 +43,13 @@ type Token struct {
 	By      string           `cbor:"10,keyasint,omitempty"` // who made it
 }
 
-// User is a person with a role: "admin" so far.
-type User struct {
-	Name    string       `cbor:"1,keyasint"`
-	Role    string       `cbor:"2,keyasint"`
-	Created when.Instant `cbor:"3,keyasint"`
-}
-
-// Admin is the role of the user that is made with the cluster.
-const Admin = "admin"
-
-// Revocation refuses a certificate by its serial number (hex) until it would
-// have expired.
-type Revocation struct {
-	Serial string       `cbor:"1,keyasint"`
-	Reason string       `cbor:"2,keyasint,omitempty"`
-	Since  when.Instant `cbor:"3,keyasint"`
-	Until  when.Instant `cbor:"4,keyasint"`
-}
-
 // Identity has the tables. Its methods hold no state of their own.
 type Identity struct {
 	cluster *store.Table[Cluster]
 	tokens  *store.Table[Token]
 	users   *store.Table[User]
 	revoked *store.Table[Revocation]
+	audits  *store.Table[Audit]
 }
 
 const clusterKey = "cluster"
@@ -80,6 +63,7 @@ func New(schema *store.Schema) *Identity {
 			Topics: func(*Token) []store.Topic { return []store.Topic{"token"} }}),
 		users:   store.Add(schema, store.Def[User]{Name: "user", Version: 1, Key: func(u *User) string { return u.Name }}),
 		revoked: store.Add(schema, store.Def[Revocation]{Name: "revocation", Version: 1, Key: func(r *Revocation) string { return r.Serial }}),
+		audits:  store.Add(schema, store.Def[Audit]{Name: "audit", Version: 1, Key: func(a *Audit) string { return auditKey(a.Number) }}),
 	}
 }
 
@@ -100,9 +84,6 @@ func (i *Identity) Found(tx *store.Txn, now when.Instant, c Cluster, admin strin
 	i.users.Put(tx, User{Name: admin, Role: Admin, Created: now})
 	return nil
 }
-
-// User is the user with the name.
-func (i *Identity) User(r store.Reader, name string) (User, bool) { return i.users.Get(r, name) }
 
 // AddToken records a token that was made.
 func (i *Identity) AddToken(tx *store.Txn, t Token) { i.tokens.Put(tx, t) }
@@ -130,7 +111,7 @@ func (i *Identity) SpendToken(tx *store.Txn, now when.Instant, hash, by string) 
 }
 
 func refusedToken(format string, args ...any) error {
-	return fault.New(fault.Denied, "the join token is refused").Why(format, args...).Try("drover join-token")
+	return fault.New(fault.Denied, "the join token is refused").Coded(fault.CodeTokenRefused).Why(format, args...).Try("drover join-token")
 }
 
 // SweepTokens deletes tokens and revocations that nobody needs any more, at most
@@ -145,22 +126,8 @@ func (i *Identity) SweepTokens(tx *store.Txn, now when.Instant) {
 	for _, key := range old {
 		i.tokens.Delete(tx, key)
 	}
-	old = old[:0]
-	for r := range i.revoked.All(tx) {
-		if r.Until.Before(now) && len(old) < 100 {
-			old = append(old, r.Serial)
-		}
-	}
-	for _, key := range old {
-		i.revoked.Delete(tx, key)
-	}
+	i.ForgetRevocations(tx, now)
 }
-
-// Revoke refuses the certificate with the serial number from now on.
-func (i *Identity) Revoke(tx *store.Txn, r Revocation) { i.revoked.Put(tx, r) }
-
-// Revoked reports whether the certificate with the serial number is refused.
-func (i *Identity) Revoked(r store.Reader, serial string) bool { return i.revoked.Has(r, serial) }
 
 // Authority is the cluster's authority, with the key opened by the key file.
 func (i *Identity) Authority(r store.Reader, seal SealKey) (*pki.Authority, error) {

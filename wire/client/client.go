@@ -79,6 +79,7 @@ type Client struct {
 	Server droverv1connect.ServerServiceClient
 	Agent  droverv1connect.AgentServiceClient
 	Join   droverv1connect.JoinServiceClient
+	Admin  droverv1connect.AdminServiceClient
 
 	cfg Config
 
@@ -109,6 +110,7 @@ func Dial(cfg Config) (*Client, error) {
 	c.Server = droverv1connect.NewServerServiceClient(hc, baseURL, opts...)
 	c.Agent = droverv1connect.NewAgentServiceClient(hc, baseURL, opts...)
 	c.Join = droverv1connect.NewJoinServiceClient(hc, baseURL, opts...)
+	c.Admin = droverv1connect.NewAdminServiceClient(hc, baseURL, opts...)
 	return c, nil
 }
 

@@ -68,6 +68,19 @@ func (h *Hub) Connected(machine string) bool {
 	return ok && b.line != nil
 }
 
+// Lines is how many machines' agents have a line.
+func (h *Hub) Lines() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for _, b := range h.boxes { // order-free: a count
+		if b.line != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // SendWork puts a batch into the machine's outbox. It fails with kind
 // Unavailable when no agent is connected or too much waits for it.
 func (h *Hub) SendWork(machine string, batch *droverv1.WorkBatch) error {

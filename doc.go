@@ -18,8 +18,8 @@
 //	           (entities), board (processes, tasks, cells), identity, blob.
 //	wire/      what travels: protobuf messages, generated code, the client.
 //	act/       loops that look, decide, act and look again. Leader side:
-//	           auctioneer, converger, cleaner, provisioner. Machine side:
-//	           machineagent, unitagent, hooktool, rep, executor; the machine side
+//	           auctioneer, converger, resolver, cleaner, provisioner. Machine
+//	           side: machineagent, unitagent, hooktool, rep, executor; the machine side
 //	           talks wire and never imports keep.
 //	face/      what people and programs touch: api, cli.
 //	cmd/, sim  wiring: the programs; and the whole system in one process under

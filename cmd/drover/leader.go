@@ -11,6 +11,7 @@ import (
 	"drover/act/presence"
 	"drover/act/provisioner"
 	"drover/act/provisioner/local"
+	"drover/act/resolver"
 	"drover/face/api"
 	"drover/noun/work"
 	"drover/wire/convert"
@@ -97,9 +98,12 @@ func (s *server) loops(r *reign, epoch uint64) (map[string]func(context.Context)
 	v := converger.New(converger.Config{
 		Store: s.store, Board: s.board, Presence: r.presence, Starts: r.auctioneer, Cells: cells{s.api}, Epoch: epoch, Now: time.Now, Log: s.log,
 	})
+	callbacks := resolver.NewHTTP()
+	t := resolver.New(resolver.Config{Store: s.store, Board: s.board, Callbacks: callbacks, Now: time.Now, Log: s.log})
 	c := cleaner.New(cleaner.Config{Store: s.store, Registry: s.registry, Now: time.Now, Log: s.log})
 	return map[string]func(context.Context) error{
 		"auctioneer": r.auctioneer.Run, "cleaner": c.Run, "converger": v.Run, "provisioner": p.Run,
+		"resolver": func(ctx context.Context) error { defer callbacks.Close(); return t.Run(ctx) },
 	}, nil
 }
 

@@ -106,6 +106,8 @@ func TestTask(t *testing.T) {
 		{"D-193 COMPLETED two minutes ago", work.Task{State: work.TaskCompleted, FirstCompleted: t0}, 2 * time.Minute, DeleteTask, -1},
 		{"D-184 cancelled while on a cell", work.Task{State: work.TaskCompleted, FirstCompleted: t0, FailureReason: Cancelled, Cell: "c0"}, 0, TellCancelled, 2 * time.Minute},
 		{"cancelled while PENDING", work.Task{State: work.TaskCompleted, FirstCompleted: t0, FailureReason: Cancelled}, 0, 0, 2 * time.Minute},
+		{"T5 a callback comes before the end", work.Task{State: work.TaskCompleted, FirstCompleted: t0, Callback: "http://x"}, time.Hour, 0, -1},
+		{"D-193 a callback that failed", work.Task{State: work.TaskCompleted, FirstCompleted: t0.Add(-time.Second), Callback: "http://x"}, 2 * time.Minute, DeleteTask, -1},
 		{"D-195 RESOLVING", work.Task{State: work.TaskResolving}, 29 * time.Second, 0, 30 * time.Second},
 		{"D-195 RESOLVING for too long", work.Task{State: work.TaskResolving}, 30 * time.Second, Unresolve, -1},
 	} {

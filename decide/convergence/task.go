@@ -68,6 +68,9 @@ func Task(t *work.Task, now when.Instant, gone func(work.CellID) bool) (TaskKind
 		}
 	case work.TaskCompleted:
 		k, at := due(t.FirstCompleted.Add(CompletedExpires), DeleteTask)
+		if k == DeleteTask && t.Callback != "" && !resolvedBefore(t) {
+			k = 0 // T5: its callback comes first
+		}
 		if k == 0 && t.FailureReason == Cancelled && t.Cell != "" {
 			k = TellCancelled
 		}

@@ -143,13 +143,3 @@ func TestConvergenceOfTasks(t *testing.T) {
 	w.refused(fault.Conflict, func(tx *store.Txn) error { return w.b.DeleteResolving(tx, "job") })
 	w.convergeTask(convergence.DeleteTask)
 }
-
-func TestACallbackIsRefused(t *testing.T) {
-	w := newWorld(t)
-	w.refused(fault.Invalid, func(tx *store.Txn) error {
-		j := task()
-		j.Callback = "http://127.0.0.1/"
-		_, err := w.b.DesireTask(tx, w.now, j)
-		return err
-	})
-}

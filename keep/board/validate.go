@@ -1,6 +1,7 @@
 package board
 
 import (
+	"net/url"
 	"unicode"
 
 	"drover/noun/fault"
@@ -13,6 +14,7 @@ const (
 	MaxAnnotation = 10 << 10
 	MaxOpaque     = 256 << 10
 	MaxRoutes     = 64 << 10
+	MaxCallback   = 2 << 10
 	maxActions    = 256
 	maxDepth      = 16
 	maxSpecText   = 256 << 10
@@ -47,14 +49,29 @@ func ValidateTask(t *work.Task) error {
 		return err
 	}
 	what := "task " + string(t.GUID)
-	if t.Callback != "" {
-		return invalid("%s", what).Why("completion callbacks are not supported yet: poll for COMPLETED instead").
-			Try("drover task list")
+	if err := validateCallback(what, t.Callback); err != nil {
+		return err
 	}
 	if len(t.ResultFile) > 4096 {
 		return invalid("%s", what).Why("its result file's name is too long")
 	}
 	return validateCommon(what, t.Domain, t.Annotation, t.Opaque, &t.Spec)
+}
+
+// validateCallback reports whether a completed task can be sent to the URL.
+func validateCallback(what, callback string) error {
+	if callback == "" {
+		return nil
+	}
+	if len(callback) > MaxCallback {
+		return invalid("%s", what).Why("its callback has %d bytes, at most %d are allowed", len(callback), MaxCallback)
+	}
+	u, err := url.Parse(callback)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return invalid("%s", what).Why("its callback is not an http or https URL with a host").
+			Try("drover task run GUID --callback http://HOST:PORT/PATH -- COMMAND")
+	}
+	return nil
 }
 
 // ValidateDomain reports whether the text may name a domain.

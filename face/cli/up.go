@@ -79,7 +79,10 @@ func (a *App) up(cmd *cobra.Command, o up.Options, demo, detach bool) error {
 		return err
 	}
 	if err := a.awaitReady(cmd.Context(), h.CheckServer); err != nil {
-		return errors.Join(err, h.Stop())
+		if cmd.Context().Err() != nil {
+			return errors.Join(err, h.Stop()) // Ctrl-C stops everything
+		}
+		return errors.Join(err, h.Abandon())
 	}
 	keeping := make(chan error, 1)
 	go func() { keeping <- h.Keep(cmd.Context()) }()
@@ -131,12 +134,15 @@ func (a *App) keepCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if h.Adopted() {
+				return h.Keep(cmd.Context()) // should it end at once, it is restarted
+			}
 			if err := h.StartServer(); err != nil {
 				h.Release()
 				return err
 			}
 			if err := a.awaitReady(cmd.Context(), h.CheckServer); err != nil {
-				return errors.Join(err, h.Stop())
+				return errors.Join(err, h.Abandon())
 			}
 			return h.Keep(cmd.Context())
 		},

@@ -252,6 +252,21 @@ func (h *House) awaitServer(ctx context.Context) error {
 	return nil
 }
 
+// Abandon gives the folder back after a start that failed: the server that this
+// process started is ended, what was running before goes on.
+func (h *House) Abandon() error {
+	defer h.Release()
+	cmd := h.server
+	if cmd == nil {
+		return nil
+	}
+	var reaping sync.WaitGroup
+	defer reaping.Wait()
+	reaping.Go(func() { _ = cmd.Wait() }) // it is being ended
+	h.server = nil
+	return proc.End(context.Background(), h.id, serverGrace)
+}
+
 // Stop ends everything and gives the folder back.
 func (h *House) Stop() error {
 	err := h.stop()

@@ -20,6 +20,7 @@ import (
 	"drover/act/machineagent"
 	"drover/act/provisioner/local"
 	"drover/act/provisioner/local/machine"
+	"drover/act/renewal"
 	"drover/act/rep"
 	"drover/face/cli"
 	"drover/internal/pki"
@@ -44,6 +45,10 @@ func runAgent(ctx context.Context, o cli.AgentOptions) error {
 		return err
 	}
 	defer c.Close()
+	renewer, err := newRenewer(o, log)
+	if err != nil {
+		return err
+	}
 	a, err := newAgent(o, c, id, log)
 	if errors.Is(err, machineagent.ErrDead) {
 		return cli.Exit(exitOff)
@@ -51,6 +56,7 @@ func runAgent(ctx context.Context, o cli.AgentOptions) error {
 	if err != nil {
 		return err
 	}
+	a.renewal = func(ctx context.Context) error { return renewer.Run(ctx, c.UseCertificate) }
 	err = a.run(ctx)
 	switch {
 	case errors.Is(err, machineagent.ErrDead), errors.Is(err, machineagent.ErrPowerOff):
@@ -81,6 +87,13 @@ func agentIdentity(ctx context.Context, o cli.AgentOptions, log *slog.Logger) (*
 	if err := os.Remove(tokenFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, pki.Identity{}, err
 	}
+	renewer, err := newRenewer(o, log)
+	if err != nil {
+		return nil, pki.Identity{}, err
+	}
+	if err := renewer.Start(ctx); err != nil {
+		return nil, pki.Identity{}, err
+	}
 	cfg, err := client.LoadConfig(dir, cli.AgentName)
 	if err != nil {
 		return nil, pki.Identity{}, err
@@ -91,6 +104,24 @@ func agentIdentity(ctx context.Context, o cli.AgentOptions, log *slog.Logger) (*
 	}
 	c, err := client.Dial(cfg)
 	return c, id, err
+}
+
+// newRenewer renews the machine's certificate with the servers that its folder
+// names.
+func newRenewer(o cli.AgentOptions, log *slog.Logger) (*renewal.Renewer, error) {
+	dir := filepath.Join(o.Data, "identity")
+	return renewal.New(renewal.Config{
+		Dir: dir, Name: cli.AgentName, Now: time.Now, Log: log,
+		Renew: func(ctx context.Context, old *pki.Pair) (*client.Joined, error) {
+			folder, err := client.ReadFolder(dir)
+			if err != nil {
+				return nil, err
+			}
+			ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+			defer cancel()
+			return client.Renew(ctx, client.Config{Servers: folder.Servers}, old)
+		},
+	})
 }
 
 // joinWith joins the cluster; it tries again while no server answers.
@@ -133,6 +164,7 @@ type agent struct {
 	rep      *rep.Rep
 	executor *executor.Executor
 	runtime  *process.Runtime
+	renewal  func(context.Context) error
 	log      *slog.Logger
 }
 
@@ -203,7 +235,7 @@ func (a *agent) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	for name, run := range map[string]func(context.Context) error{"executor": a.executor.Run, "rep": a.rep.Run} { // order-free: they run at once
+	for name, run := range map[string]func(context.Context) error{"executor": a.executor.Run, "rep": a.rep.Run, "renewal": a.renewal} { // order-free: they run at once
 		wg.Go(func() {
 			if err := run(ctx); ctx.Err() == nil {
 				cancel(fmt.Errorf("%s ended: %w", name, err))

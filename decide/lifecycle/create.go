@@ -35,7 +35,7 @@ func PeerRelations(endpoints []entity.Endpoint) [][]entity.Endpoint {
 // MayDeploy refuses a name in use, and a model that is not Alive.
 // Spec: 000 "Applications"; SEMANTICS 53.
 func MayDeploy(w Entities, name entity.AppName) error {
-	refused := fault.New(fault.Conflict, "cannot deploy %q", string(name))
+	refused := fault.New(fault.Conflict, "cannot deploy %q", string(name)).Coded(fault.CodeLifeForbids)
 	if err := modelAlive(w, refused); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func MayAddUnits(w Entities, name entity.AppName) (entity.Application, error) {
 	if !ok {
 		return app, NoApplication(name)
 	}
-	refused := fault.New(fault.Conflict, "cannot add a unit to %q", string(name))
+	refused := fault.New(fault.Conflict, "cannot add a unit to %q", string(name)).Coded(fault.CodeLifeForbids)
 	if err := modelAlive(w, refused); err != nil {
 		return app, err
 	}
@@ -104,13 +104,13 @@ func MayAddUnits(w Entities, name entity.AppName) (entity.Application, error) {
 
 // NoApplication is the refusal of a name that no application has.
 func NoApplication(name entity.AppName) error {
-	return fault.New(fault.NotFound, "there is no application %q", string(name)).Try("drover status")
+	return fault.New(fault.NotFound, "there is no application %q", string(name)).Coded(fault.CodeNoSuchApplication).Try("drover status")
 }
 
 // MayAssign refuses a machine that cannot take a new principal.
 // Spec: 000 "Machines", "Units".
 func MayAssign(m entity.Machine) error {
-	refused := fault.New(fault.Conflict, "cannot place a unit on machine %s", m.ID)
+	refused := fault.New(fault.Conflict, "cannot place a unit on machine %s", m.ID).Coded(fault.CodeLifeForbids)
 	switch {
 	// "principal units can be assigned to it while it is Alive"
 	case m.Life != entity.Alive:

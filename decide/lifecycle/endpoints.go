@@ -46,7 +46,7 @@ func InferEndpoints(a, b Spec, appA, appB entity.Application) ([]entity.Endpoint
 		app  entity.Application
 	}{{a, appA}, {b, appB}} {
 		if _, ok := side.app.Endpoint(side.spec.Endpoint); side.spec.Endpoint != "" && !ok {
-			return nil, fault.New(fault.NotFound, "application %q has no endpoint %q", string(side.spec.App), side.spec.Endpoint).
+			return nil, fault.New(fault.NotFound, "application %q has no endpoint %q", string(side.spec.App), side.spec.Endpoint).Coded(fault.CodeNoEndpoints).
 				Why("it has %s", list(side.app.Endpoints))
 		}
 	}
@@ -104,7 +104,7 @@ func ambiguous(a, b Spec, pairs [][]entity.Endpoint) error {
 		names = append(names, fmt.Sprintf("%q", entity.CanonicalName(p)))
 		next = append(next, "drover integrate "+entity.CanonicalName(p))
 	}
-	return fault.New(fault.Invalid, "%q and %q can be integrated in %d ways", a.String(), b.String(), len(pairs)).
+	return fault.New(fault.Invalid, "%q and %q can be integrated in %d ways", a.String(), b.String(), len(pairs)).Coded(fault.CodeManyEndpoints).
 		Why("candidates are %s", strings.Join(names, ", ")).
 		Try(next[:min(len(next), 3)]...)
 }
@@ -112,7 +112,7 @@ func ambiguous(a, b Spec, pairs [][]entity.Endpoint) error {
 // mismatch says what each side offers, and which pairs of the two applications
 // would match whatever endpoint was named.
 func mismatch(a, b Spec, appA, appB entity.Application) error {
-	e := fault.New(fault.Invalid, "%q and %q have no endpoints that match", a.String(), b.String())
+	e := fault.New(fault.Invalid, "%q and %q have no endpoints that match", a.String(), b.String()).Coded(fault.CodeNoEndpoints)
 	would := explicitFirst(candidates(Spec{App: a.App}, Spec{App: b.App}, appA, appB))
 	if len(would) > 0 {
 		var next []string
@@ -150,7 +150,7 @@ func list(endpoints []entity.Endpoint) string {
 // if any. Spec: 000 "juju integrate", "Relations".
 func MayIntegrate(w World, endpoints []entity.Endpoint, existing *entity.Relation) error {
 	name := entity.CanonicalName(endpoints)
-	refused := fault.New(fault.Conflict, "cannot integrate %s", name)
+	refused := fault.New(fault.Conflict, "cannot integrate %s", name).Coded(fault.CodeLifeForbids)
 	if err := modelAlive(w, refused); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 
 // CodeNotYet marks refusals that pass by themselves: an agent tries again when
 // what stands in the way is gone (SEMANTICS 47).
-const CodeNotYet = "DRV-E0047"
+const CodeNotYet = fault.CodeNotYet
 
 // DestroyUnit is the user's request. Spec: 000 "juju remove-unit", "Units".
 func DestroyUnit(w World, u entity.Unit) ([]Step, error) {

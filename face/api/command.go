@@ -10,7 +10,7 @@ import (
 func (s *Server) machineOf(cell work.CellID) (string, error) {
 	c, ok := s.cfg.Board.Cell(s.cfg.Store.View(), cell)
 	if !ok {
-		return "", fault.New(fault.NotFound, "there is no cell %s", cell)
+		return "", fault.New(fault.NotFound, "there is no cell %s", cell).Coded(fault.CodeNoSuchCell)
 	}
 	return c.Machine, nil
 }

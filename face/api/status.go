@@ -55,4 +55,3 @@ func (s *Server) showModel(view *store.View, model entity.ModelUID, out *droverv
 		out.Relations = append(out.Relations, s.relation(view, rel))
 	}
 }
-

@@ -190,7 +190,7 @@ type answer struct {
 // "task:hello", or the ends of a relation.
 func (m *modelService) whyOne(view *store.View, model entity.ModelUID, text string) (answer, error) {
 	reg, r := m.cfg.Registry, m.reasons(view, model)
-	missing := fault.New(fault.NotFound, "there is nothing called %q", text).
+	missing := fault.New(fault.NotFound, "there is nothing called %q", text).Coded(fault.CodeNoSuchThing).
 		Why("no application, unit, machine, relation, process or task has this name").Try("drover status")
 	if guid, ok := strings.CutPrefix(text, "task:"); ok {
 		t, ok := m.cfg.Board.Task(view, work.TaskGUID(guid))

@@ -216,7 +216,7 @@ func (w *workService) EvacuateCell(ctx context.Context, req *connect.Request[dro
 	cell := work.CellID(req.Msg.GetCell())
 	return once(ctx, w.Server, req, req.Msg.GetRequestId(), func(tx *store.Txn) (*emptypb.Empty, error) {
 		if _, ok := w.cfg.Board.Cell(tx, cell); !ok {
-			return nil, fault.New(fault.NotFound, "there is no cell %s", cell).Try("drover cells")
+			return nil, fault.New(fault.NotFound, "there is no cell %s", cell).Coded(fault.CodeNoSuchCell).Try("drover cells")
 		}
 		w.cfg.Board.EvacuateCell(tx, w.now(), cell)
 		return &emptypb.Empty{}, nil

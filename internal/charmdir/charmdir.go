@@ -60,7 +60,7 @@ func Load(name string) (*Packed, error) {
 		return nil, fault.New(fault.NotFound, "no charm at %s", name).Why("there is no such folder or file")
 	}
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "cannot read the charm at %s", name).Why("%s", plain(err)).Wrap(err)
+		return nil, fault.New(fault.Invalid, "cannot read the charm at %s", name).Coded(fault.CodeBadCharm).Why("%s", plain(err)).Wrap(err)
 	}
 	if info.IsDir() {
 		return PackFolder(name)
@@ -70,7 +70,7 @@ func Load(name string) (*Packed, error) {
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "cannot read the charm at %s", name).Why("%s", plain(err)).Wrap(err)
+		return nil, fault.New(fault.Invalid, "cannot read the charm at %s", name).Coded(fault.CodeBadCharm).Why("%s", plain(err)).Wrap(err)
 	}
 	ch, err := Read(data)
 	if err != nil {
@@ -132,7 +132,7 @@ func readBounded(f *zip.File) ([]byte, error) {
 func parse(read func(name string) ([]byte, error)) (*charm.Charm, error) {
 	data, err := read(charm.MetadataFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.Invalid, "this is not a charm").Why("it has no %s", charm.MetadataFile)
+		return nil, fault.New(fault.Invalid, "this is not a charm").Coded(fault.CodeBadCharm).Why("it has no %s", charm.MetadataFile)
 	} else if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func isRunnable(m *charm.Meta, name string) bool {
 }
 
 func badArchive(format string, args ...any) *fault.Error {
-	return fault.New(fault.Invalid, "the charm's archive is not valid").Why(format, args...)
+	return fault.New(fault.Invalid, "the charm's archive is not valid").Coded(fault.CodeBadCharm).Why(format, args...)
 }
 
 func tooBig(size int64) *fault.Error {

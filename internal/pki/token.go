@@ -53,13 +53,13 @@ func (t Token) Hash() string {
 func ParseToken(text string) (Token, error) {
 	m := tokenShape.FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
-		return Token{}, fault.New(fault.Invalid, "that is not a join token").
+		return Token{}, fault.New(fault.Invalid, "that is not a join token").Coded(fault.CodeBadToken).
 			Why("a token looks like drover-1-SECRET-DIGEST@HOST:PORT").
 			Try("drover join-token")
 	}
 	if m[3] != "" {
 		if _, _, err := net.SplitHostPort(m[3]); err != nil {
-			return Token{}, fault.New(fault.Invalid, "the join token names no usable server").
+			return Token{}, fault.New(fault.Invalid, "the join token names no usable server").Coded(fault.CodeBadToken).
 				Why("%q is not HOST:PORT", m[3]).Try("drover join-token")
 		}
 	}

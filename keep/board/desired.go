@@ -32,7 +32,7 @@ func (b *Board) DesireLRP(tx *store.Txn, now when.Instant, d work.DesiredLRP) (w
 		return d, err
 	}
 	if b.desired.Has(tx, string(d.ProcessGUID)) {
-		return d, fault.New(fault.Conflict, "LRP %q exists already", d.ProcessGUID).
+		return d, fault.New(fault.Conflict, "LRP %q exists already", d.ProcessGUID).Coded(fault.CodeExists).
 			Try("drover lrp list", "drover lrp scale "+string(d.ProcessGUID)+" N")
 	}
 	d.Incarnation, d.Created, d.ModTag = work.Incarnation(b.NewID()), now, work.ModTag{}
@@ -166,5 +166,5 @@ func (b *Board) instancesOf(r store.Reader, g work.ProcessGUID) []work.ActualLRP
 }
 
 func noLRP(g work.ProcessGUID) error {
-	return fault.New(fault.NotFound, "no LRP %q", g).Try("drover lrp list")
+	return fault.New(fault.NotFound, "no LRP %q", g).Coded(fault.CodeNoSuchLRP).Try("drover lrp list")
 }

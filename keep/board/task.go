@@ -37,7 +37,7 @@ func (b *Board) DesireTask(tx *store.Txn, now when.Instant, t work.Task) (work.T
 		return t, err
 	}
 	if b.tasks.Has(tx, string(t.GUID)) {
-		return t, fault.New(fault.Conflict, "task %q exists already", t.GUID).
+		return t, fault.New(fault.Conflict, "task %q exists already", t.GUID).Coded(fault.CodeExists).
 			Try("drover task list", "drover task delete "+string(t.GUID))
 	}
 	t = work.Task{
@@ -187,5 +187,5 @@ func notCompleted(t *work.Task) error {
 }
 
 func noTask(g work.TaskGUID) error {
-	return fault.New(fault.NotFound, "no task %q", g).Try("drover task list")
+	return fault.New(fault.NotFound, "no task %q", g).Coded(fault.CodeNoSuchTask).Try("drover task list")
 }

@@ -29,7 +29,7 @@ func (r *Registry) SetConfig(tx *store.Txn, _ when.Instant, m entity.ModelUID, a
 		return lifecycle.NoApplication(app)
 	}
 	if a.Life != entity.Alive {
-		return fault.New(fault.Conflict, "cannot configure %q", string(app)).Why("the application is %s", a.Life).Try("drover why " + string(app))
+		return fault.New(fault.Conflict, "cannot configure %q", string(app)).Coded(fault.CodeLifeForbids).Why("the application is %s", a.Life).Try("drover why " + string(app))
 	}
 	ch, _ := r.Charm(tx, a.Charm)
 	row, _ := r.configs.Get(tx, appKey(m, app))
@@ -60,7 +60,7 @@ func setConfig(app entity.AppName, options map[string]charm.Option, old, set map
 		}
 		value, err := typed(option.Type, set[name])
 		if err != nil {
-			return nil, fault.New(fault.Invalid, "option %q of %q cannot be %.60q", name, string(app), set[name]).Why("%v", err)
+			return nil, fault.New(fault.Invalid, "option %q of %q cannot be %.60q", name, string(app), set[name]).Coded(fault.CodeBadOption).Why("%v", err)
 		}
 		values[name] = value
 	}
@@ -69,7 +69,7 @@ func setConfig(app entity.AppName, options map[string]charm.Option, old, set map
 
 func noOption(app entity.AppName, options map[string]charm.Option, name string) error {
 	names := slices.Sorted(maps.Keys(options))
-	e := fault.New(fault.Invalid, "application %q has no option %.60q", string(app), name).Try("drover config " + string(app))
+	e := fault.New(fault.Invalid, "application %q has no option %.60q", string(app), name).Coded(fault.CodeUnknownOption).Try("drover config " + string(app))
 	if len(names) == 0 {
 		return e.Why("its charm has no options")
 	}

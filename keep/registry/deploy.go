@@ -148,7 +148,7 @@ func (p *placement) take(unit entity.UnitName, want entity.Constraints, directiv
 	}
 	m, ok := p.c.Machine(entity.MachineID(directive))
 	if !ok {
-		return "", false, fault.New(fault.NotFound, "there is no machine %q", directive[:min(len(directive), 100)]).
+		return "", false, fault.New(fault.NotFound, "there is no machine %q", directive[:min(len(directive), 100)]).Coded(fault.CodeNoSuchMachine).
 			Why("a placement is the id of a machine, or \"new\"").Try("drover status")
 	}
 	return m.ID, false, lifecycle.MayAssign(m)

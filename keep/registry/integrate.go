@@ -85,7 +85,7 @@ func (r *Registry) FindRelation(rd store.Reader, m entity.ModelUID, a, b string)
 	case 1:
 		return found[0], nil
 	case 0:
-		return entity.Relation{}, fault.New(fault.NotFound, "there is no relation between %q and %q", a, b).Try("drover status")
+		return entity.Relation{}, fault.New(fault.NotFound, "there is no relation between %q and %q", a, b).Coded(fault.CodeNoSuchRelation).Try("drover status")
 	}
 	var next []string
 	for _, rel := range found[:min(len(found), 3)] {

@@ -40,7 +40,7 @@ func (r *Registry) FindModel(rd store.Reader, name string) (entity.Model, error)
 	for m := range r.modelByName.Rows(rd, name) {
 		return m, nil
 	}
-	return entity.Model{}, fault.New(fault.NotFound, "there is no model %q", name)
+	return entity.Model{}, fault.New(fault.NotFound, "there is no model %q", name).Coded(fault.CodeNoSuchModel)
 }
 
 // Model is the model's row.

@@ -88,7 +88,7 @@ func (w World) exists(name entity.UnitName, uid entity.UID) bool {
 }
 
 func noUnit(name entity.UnitName) error {
-	return fault.New(fault.NotFound, "there is no unit %q", string(name)).Try("drover status")
+	return fault.New(fault.NotFound, "there is no unit %q", string(name)).Coded(fault.CodeNoSuchUnit).Try("drover status")
 }
 
 // RemoveRelation does remove-relation on the relation that a and b name.
@@ -169,7 +169,7 @@ func (c change) destroyPrincipals(id entity.MachineID) []string {
 }
 
 func noMachine(id entity.MachineID) error {
-	return fault.New(fault.NotFound, "there is no machine %.60q", string(id)).Try("drover status")
+	return fault.New(fault.NotFound, "there is no machine %.60q", string(id)).Coded(fault.CodeNoSuchMachine).Try("drover status")
 }
 
 // plan says the steps in words. Nothing to do means nothing changes.

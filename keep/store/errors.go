@@ -38,7 +38,7 @@ func (e *NotLeaderError) Error() string {
 // NotLeader is the error of a server that does not lead.
 func NotLeader(leader, address string) error {
 	cause := &NotLeaderError{leader, address}
-	return fault.New(fault.Unavailable, "this server does not lead").Why("%v", cause).Wrap(cause)
+	return fault.New(fault.Unavailable, "this server does not lead").Coded(fault.CodeNoLeader).Why("%v", cause).Wrap(cause)
 }
 
 // NotApplied is the error of a write that is not and will not be applied.
@@ -48,7 +48,7 @@ func NotApplied(because string, args ...any) error {
 
 // Unknown is the error of a write whose outcome is not known.
 func Unknown(because string, args ...any) error {
-	return fault.New(fault.Unavailable, "it is not known whether the change was made").Why(because, args...).Wrap(ErrUnknown)
+	return fault.New(fault.Unavailable, "it is not known whether the change was made").Coded(fault.CodeOutcomeUnknown).Why(because, args...).Wrap(ErrUnknown)
 }
 
 func compacted(from, first Revision) error {

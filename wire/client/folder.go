@@ -49,7 +49,7 @@ func LoadConfig(dir, name string) (Config, error) {
 		return Config{}, unusable(dir, err)
 	}
 	if now := time.Now(); now.After(pair.Cert.NotAfter) {
-		return Config{}, fault.New(fault.Denied, "the credential in %s has expired", dir).
+		return Config{}, fault.New(fault.Denied, "the credential in %s has expired", dir).Coded(fault.CodeExpired).
 			Why("it was valid until %s, and here it is %s", pair.Cert.NotAfter.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)).
 			Try("drover up")
 	}
@@ -84,7 +84,7 @@ func (f Folder) Save(dir, name string, pair *pki.Pair) error {
 
 func unusable(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fault.New(fault.Unavailable, "no cluster is known here").
+		return fault.New(fault.Unavailable, "no cluster is known here").Coded(fault.CodeNoCluster).
 			Why("%s has no credentials", dir).
 			Try("drover up", "drover join TOKEN").Wrap(err)
 	}

@@ -61,7 +61,7 @@ func CheckVersion(data string) error {
 	case err != nil:
 		return fault.New(fault.Invalid, "cannot tell the version of the data folder %s", data).Why("%s", err).Wrap(err)
 	case v.format > FormatVersion:
-		return fault.New(fault.Conflict, "the data folder %s is of a newer version of Drover", data).
+		return fault.New(fault.Conflict, "the data folder %s is of a newer version of Drover", data).Coded(fault.CodeNewerData).
 			Why("its format is %d, this program knows up to %d", v.format, FormatVersion).
 			Try("drover version", "drover up --data DIR")
 	}
@@ -82,7 +82,7 @@ func checkEmpty(data string) error {
 			known = known || e.Name() == name
 		}
 		if !known {
-			return fault.New(fault.Conflict, "%s is not a data folder of Drover", data).
+			return fault.New(fault.Conflict, "%s is not a data folder of Drover", data).Coded(fault.CodeForeignData).
 				Why("it is not empty: it has %s", e.Name()).Try("drover up --data DIR")
 		}
 	}
@@ -111,7 +111,7 @@ func SetCluster(data, id string) error {
 }
 
 func otherCluster(data, has, want string) error {
-	return fault.New(fault.Conflict, "the data folder %s belongs to another cluster", data).
+	return fault.New(fault.Conflict, "the data folder %s belongs to another cluster", data).Coded(fault.CodeForeignData).
 		Why("it is of cluster %s, and this is cluster %s", has, want).
 		Try("drover up --data DIR", "drover up --config-dir DIR")
 }
@@ -143,7 +143,7 @@ func checkCredentials(f Folders) error {
 	}
 	v, err := readVersion(f.Data)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && v.cluster == "" {
-		return fault.New(fault.Conflict, "%s has the credentials of another cluster", f.Config).
+		return fault.New(fault.Conflict, "%s has the credentials of another cluster", f.Config).Coded(fault.CodeForeignData).
 			Why("the data folder %s is new, and a new cluster would overwrite them", f.Data).
 			Try("drover up --config-dir DIR", "rm "+filepath.Join(f.Config, "client.json"))
 	}

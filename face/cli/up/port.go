@@ -24,7 +24,7 @@ func checkPort(addr string) error {
 		return fault.New(fault.Invalid, "cannot listen on %s", addr).Why("%s", reasonOf(err)).
 			Try("drover up --listen HOST:PORT").Wrap(err)
 	}
-	f := fault.New(fault.Conflict, "port %s is in use", port).Wrap(err)
+	f := fault.New(fault.Conflict, "port %s is in use", port).Coded(fault.CodePortInUse).Wrap(err)
 	if who := holder(port); who != "" {
 		f = f.Why("%s listens on it", who)
 	}

@@ -303,7 +303,7 @@ func takeLock(path string) (*os.File, error) {
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = f.Close() // nothing was written
-		return nil, fault.New(fault.Conflict, "another drover up is using this data folder").
+		return nil, fault.New(fault.Conflict, "another drover up is using this data folder").Coded(fault.CodeUpRunning).
 			Why("%s is locked", path).Try("drover status", "drover down").Wrap(err)
 	}
 	return f, nil

@@ -47,7 +47,7 @@ func readBundle(fsys fs.FS, name string, load func(path string) (*charmdir.Packe
 func folderCharms(dir string) func(string) (*charmdir.Packed, error) {
 	return func(p string) (*charmdir.Packed, error) {
 		if path.Base(p) == p {
-			return nil, fault.New(fault.NotFound, "its charm %q is only a name, and Drover has no charm store", p).
+			return nil, fault.New(fault.NotFound, "its charm %q is only a name, and Drover has no charm store", p).Coded(fault.CodeNoCharmStore).
 				Why("give a path that begins with ./")
 		}
 		if !filepath.IsAbs(p) {

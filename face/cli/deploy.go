@@ -134,7 +134,7 @@ func (a *App) noSource(arg string) error {
 	for _, e := range a.examples() {
 		next = append(next, "drover deploy demo/"+e)
 	}
-	return fault.New(fault.NotFound, "%q is only a name, and Drover has no charm store", arg).
+	return fault.New(fault.NotFound, "%q is only a name, and Drover has no charm store", arg).Coded(fault.CodeNoCharmStore).
 		Why("give a folder, a .charm file or one of these examples").Try(next...)
 }
 

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"drover/face/cli/explain"
 	"drover/noun/fault"
 
 	"github.com/spf13/cobra"
@@ -58,17 +60,17 @@ func asFault(err error) *fault.Error {
 
 // printFault writes what failed, because of what, and what to run next.
 func printFault(w io.Writer, f *fault.Error) {
-	head := "Error"
-	if f.Code != "" {
-		head += " " + f.Code
-	}
-	fmt.Fprintf(w, "%s: %s.\n", head, strings.TrimSuffix(f.What, "."))
+	fmt.Fprintf(w, "Error: %s.\n", strings.TrimSuffix(f.What, "."))
 	if f.Because != "" {
 		for line := range strings.SplitSeq(strings.TrimRight(f.Because, "\n"), "\n") {
 			fmt.Fprintf(w, "  %s\n", line)
 		}
 	}
-	for i, n := range f.Next {
+	next := f.Next
+	if _, ok := explain.Find(f.Code); ok && f.Code != fault.CodeUsage && f.Code != fault.CodeNoSuchCommand {
+		next = append(slices.Clip(next), "drover explain "+f.Code)
+	}
+	for i, n := range next {
 		lead := "      "
 		if i == 0 {
 			lead = "Next: "
@@ -94,7 +96,7 @@ func (a *App) printJSONError(f *fault.Error, code int) {
 
 // usage is an error in the words of the command itself.
 func usage(cmd *cobra.Command, format string, args ...any) error {
-	return fault.New(fault.Invalid, format, args...).
+	return fault.New(fault.Invalid, format, args...).Coded(fault.CodeUsage).
 		Why("usage: %s", cmd.UseLine()).Try(cmd.CommandPath() + " --help")
 }
 
@@ -133,7 +135,7 @@ func group(cmd *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		f := fault.New(fault.Invalid, "%q is not a command of %s", args[0], cmd.CommandPath())
+		f := fault.New(fault.Invalid, "%q is not a command of %s", args[0], cmd.CommandPath()).Coded(fault.CodeNoSuchCommand)
 		var next []string
 		for _, s := range cmd.SuggestionsFor(args[0]) {
 			next = append(next, cmd.CommandPath()+" "+s)

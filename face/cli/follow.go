@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,54 +20,110 @@ const (
 	quietFor     = 10 * time.Second
 )
 
-// follow looks at the status after every change until the goal is reached, has
-// failed, or its time is up.
-func (a *App) follow(ctx context.Context, s *services, timeout time.Duration, g goal, p progress) error {
-	wctx, cancel := context.WithTimeout(ctx, timeout)
+// eachChange calls look after every change and at least so often, until it is
+// done, fails, or the context ends, which is no error.
+func (a *App) eachChange(ctx context.Context, s *services, every time.Duration, look func(context.Context) (done bool, err error)) error {
+	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer cancel()
 	wake := make(chan struct{}, 1)
-	watching.Go(func() { a.wakeOnChange(wctx, s, wake) })
-	defer p.end()
-	ticker := time.NewTicker(pollEvery)
+	watching.Go(func() { a.wakeOnChange(ctx, s, wake) })
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	var last verdict
 	for {
-		st, err := a.status(wctx, s, true)
+		if done, err := look(ctx); done || err != nil {
+			return err
+		}
+		if !sleep(ctx, lookDistance) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-wake:
+		case <-ticker.C:
+		}
+	}
+}
+
+// follow looks at the status after every change until the goal is reached, and
+// has stayed so for a while if the flags say so, or has failed, or its time is
+// up.
+func (a *App) follow(ctx context.Context, s *services, f followFlags, g goal, p progress) error {
+	wctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	defer p.end()
+	var last verdict
+	var since time.Time // reached without a break
+	reached := false
+	err := a.eachChange(wctx, s, pollEvery, func(ctx context.Context) (bool, error) {
+		st, err := a.status(ctx, s, true)
 		switch {
 		case err == nil:
 			last = g.check(st)
 			p.show(st, last)
-			if last.failed != nil {
-				return last.failed
-			}
-			if last.done {
-				return nil
-			}
-		case wctx.Err() == nil && !fault.Is(err, fault.Unavailable):
-			return err
-		case wctx.Err() == nil:
+		case ctx.Err() != nil:
+			return false, nil
+		case !fault.Is(err, fault.Unavailable):
+			return false, err
+		default:
 			last = verdict{waiting: "no server answers"}
 			p.show(nil, last)
 		}
-		if !sleep(wctx, lookDistance) {
-			break
+		switch {
+		case last.failed != nil:
+			return false, a.withOutput(ctx, s, last)
+		case !last.done:
+			since = time.Time{}
+		case since.IsZero():
+			since = a.Now()
 		}
-		select {
-		case <-wctx.Done():
-		case <-wake:
-		case <-ticker.C:
-		}
-		if wctx.Err() != nil {
-			break
-		}
-	}
-	if ctx.Err() != nil {
+		reached = last.done && a.Now().Sub(since) >= f.stable
+		return reached, nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case reached:
+		return nil
+	case ctx.Err() != nil:
 		return a.interrupted(g.String())
 	}
-	return timedOut(timeout, g.String(), last)
+	if last.done {
+		last.waiting = "it is reached, but has not stayed so for " + f.stable.String()
+	}
+	return timedOut(f.timeout, g.String(), last)
 }
+
+// outputWait bounds how long an error waits for the output it tells.
+const outputWait = 3 * time.Second
+
+// withOutput is the failure with the last lines that the failed thing wrote, if
+// they can be had.
+func (a *App) withOutput(ctx context.Context, s *services, v verdict) error {
+	if v.logOf == "" {
+		return v.failed
+	}
+	ctx, cancel := context.WithTimeout(ctx, outputWait)
+	defer cancel()
+	stream, err := s.Server.ReadLog(ctx, connect.NewRequest(&droverv1.ReadLogRequest{Model: a.flags.model, Target: v.logOf, Lines: outputLines}))
+	if err != nil {
+		return v.failed
+	}
+	defer stream.Close()
+	var text strings.Builder
+	for stream.Receive() && text.Len() < maxOutput {
+		text.Write(stream.Msg().Data)
+	}
+	f := asFault(v.failed)
+	if strings.TrimSpace(text.String()) == "" {
+		return f
+	}
+	return f.Why("%s%s", f.Because, lastOutput(text.String()))
+}
+
+const maxOutput = 64 << 10
 
 // wakeOnChange rings for every change of the model. A lost stream costs latency
 // only: follow looks again by itself.

@@ -23,6 +23,7 @@ type verdict struct {
 	waiting  string // what holds it now
 	unplaced bool   // what holds it is a lack of room
 	lines    []line // one for each thing that is being waited for, in order
+	logOf    string // whose log tells more about failed; empty: all is told
 }
 
 // line is the present state of one thing, for progress.
@@ -36,7 +37,7 @@ type line struct {
 func (v verdict) and(w verdict) verdict {
 	v.done = v.done && w.done
 	if v.failed == nil {
-		v.failed = w.failed
+		v.failed, v.logOf = w.failed, w.logOf
 	}
 	if v.waiting == "" {
 		v.waiting, v.unplaced = w.waiting, w.unplaced
@@ -80,11 +81,11 @@ func (g appsReady) check(st *droverv1.StatusResponse) verdict {
 	for _, name := range g {
 		app := findApp(st, name)
 		if app == nil {
-			v = v.and(verdict{failed: fault.New(fault.NotFound, "there is no application %q", name).Try("drover status")})
+			v = v.and(verdict{failed: fault.New(fault.NotFound, "there is no application %q", name).Coded(fault.CodeNoSuchApplication).Try("drover status")})
 			continue
 		}
 		if app.Life != "alive" {
-			v = v.and(verdict{failed: fault.New(fault.Conflict, "application %q is being removed", name).Try("drover why " + name)})
+			v = v.and(verdict{failed: fault.New(fault.Conflict, "application %q is being removed", name).Coded(fault.CodeLifeForbids).Try("drover why " + name)})
 			continue
 		}
 		if app.Units == 0 && app.Subordinate && hasRelation(st, name) {
@@ -173,10 +174,10 @@ func hookFailed(u *droverv1.Unit) error {
 	f := u.Failure
 	why := failureReason(f)
 	if f.LastOutput != "" {
-		why += "\nlast output:\n  " + strings.ReplaceAll(strings.TrimRight(f.LastOutput, "\n"), "\n", "\n  ")
+		why += lastOutput(f.LastOutput)
 	}
-	return fault.New(fault.EntityFailed, "hook %q of %s failed", f.Hook, u.Name).Why("%s", why).Try(
-		"drover logs "+u.Name+" --last-hook", "drover resolve "+u.Name, "drover why "+u.Name)
+	return fault.New(fault.EntityFailed, "hook %q of %s failed", f.Hook, u.Name).Coded(fault.CodeHookFailed).Why("%s", why).Try(
+		"drover logs "+u.Name+" --hook last", "drover resolve "+u.Name, "drover why "+u.Name)
 }
 
 // lrpReady waits for all desired instances to be RUNNING.
@@ -197,7 +198,8 @@ func (g lrpReady) check(st *droverv1.StatusResponse) verdict {
 			case "RUNNING":
 				running++
 			case "CRASHED":
-				v.failed = fault.New(fault.EntityFailed, "%s has crashed", name).Why("%s", orDash(x.Note)).
+				v.logOf = name
+				v.failed = fault.New(fault.EntityFailed, "%s has crashed", name).Coded(fault.CodeCrashed).Why("%s", orDash(x.Note)).
 					Try("drover why "+name, "drover logs "+name)
 			case "UNCLAIMED":
 				if im := firstLeaf(x.Impediments); im != nil && v.waiting == "" {
@@ -216,7 +218,7 @@ func (g lrpReady) check(st *droverv1.StatusResponse) verdict {
 		v.lines = []line{{"lrp " + string(g), fmt.Sprintf("RUNNING %d/%d", running, l.Instances), v.done}}
 		return v
 	}
-	return verdict{failed: fault.New(fault.NotFound, "there is no LRP %q", string(g)).Try("drover lrp list")}
+	return verdict{failed: fault.New(fault.NotFound, "there is no LRP %q", string(g)).Coded(fault.CodeNoSuchLRP).Try("drover lrp list")}
 }
 
 // taskDone waits for a task to be COMPLETED, whatever became of it.
@@ -232,15 +234,19 @@ func (g taskDone) check(st *droverv1.StatusResponse) verdict {
 		over := t.State == "COMPLETED" || t.State == "RESOLVING"
 		v := verdict{done: over, lines: []line{{"task " + t.Guid, t.State, over}}}
 		if over && t.Failed {
-			v.failed = fault.New(fault.EntityFailed, "task %q failed", t.Guid).Why("%s", orDash(t.Note)).
+			v.logOf = "task:" + t.Guid
+			v.failed = fault.New(fault.EntityFailed, "task %q failed", t.Guid).Coded(fault.CodeTaskFailed).Why("%s", orDash(t.Note)).
 				Try("drover logs task:"+t.Guid, "drover task list "+t.Guid)
 		}
 		if im := firstLeaf(t.Impediments); im != nil {
 			v.waiting = impedimentText(im)
+			v.unplaced = im.Blocks == "placement" && im.Kind != "waiting_auction"
+		} else if !over {
+			v.waiting = "task " + t.Guid + " is " + t.State
 		}
 		return v
 	}
-	return verdict{failed: fault.New(fault.NotFound, "there is no task %q", string(g)).Try("drover task list")}
+	return verdict{failed: fault.New(fault.NotFound, "there is no task %q", string(g)).Coded(fault.CodeNoSuchTask).Try("drover task list")}
 }
 
 // gone waits for the entities ("app/x", "unit/x/0", "machine/3", …) to be gone.
@@ -260,7 +266,7 @@ func (g gone) check(st *droverv1.StatusResponse) verdict {
 		there["machine/"+x.Id] = x.Impediments
 	}
 	for _, x := range st.Lrps {
-		there["lrp/"+x.ProcessGuid] = nil
+		there["lrp/"+x.ProcessGuid] = x.Impediments
 	}
 	for _, x := range st.Tasks {
 		there["task/"+x.Guid] = x.Impediments
@@ -272,13 +278,25 @@ func (g gone) check(st *droverv1.StatusResponse) verdict {
 		if ok {
 			w.lines[0].text = "going"
 			w.waiting = name + " is still there"
-			if im := firstLeaf(ims); im != nil {
-				w.waiting, w.lines[0].text = impedimentText(im), impedimentText(im)
+			if len(ims) > 0 {
+				_, self, _ := strings.Cut(name, "/")
+				w.waiting = waitText(self, ims)
+				w.lines[0].text = w.waiting
 			}
 		}
 		v = v.and(w)
 	}
 	return v
+}
+
+// outputLines bounds the output that an error tells.
+const outputLines = 10
+
+// lastOutput is the end of what something wrote, as a part of a reason.
+func lastOutput(text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	lines = lines[max(0, len(lines)-outputLines):]
+	return "\nlast output:\n  " + strings.Join(lines, "\n  ")
 }
 
 func (r bundleReady) String() string { return r.goals().String() }

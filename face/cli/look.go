@@ -51,10 +51,18 @@ func room(free, total int64, unit string) string { return fmt.Sprintf("%d/%d%s",
 func (a *App) logsCmd() *cobra.Command {
 	req := &droverv1.ReadLogRequest{}
 	var n int
+	var hook string
 	cmd := &cobra.Command{
 		Use: "logs UNIT|LRP/INDEX|task:GUID|machine:ID", Short: "Show the log of a unit, an instance, a task or a machine",
 		Args: needArgs("a UNIT, an LRP/INDEX, a task:GUID or a machine:ID"), ValidArgsFunction: a.completeNames(1, "unit", "lrp"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch hook {
+			case "":
+			case "last":
+				req.LastHook = true
+			default:
+				return usage(cmd, "--hook is last, not %q", hook)
+			}
 			s, err := a.services()
 			if err != nil {
 				return err
@@ -78,7 +86,10 @@ func (a *App) logsCmd() *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&req.Follow, "follow", "f", false, "go on as lines are written")
 	cmd.Flags().IntVarP(&n, "lines", "n", 100, "last lines to begin with")
-	cmd.Flags().BoolVar(&req.LastHook, "last-hook", false, "only the output of the unit's last hook")
+	cmd.Flags().StringVar(&hook, "hook", "", "last: only the output of the unit's last hook")
+	_ = cmd.RegisterFlagCompletionFunc("hook", cobra.FixedCompletions([]string{"last"}, cobra.ShellCompDirectiveNoFileComp)) // fails only for unknown flags
+	cmd.Flags().BoolVar(&req.LastHook, "last-hook", false, "the same as --hook last")
+	_ = cmd.Flags().MarkHidden("last-hook") // fails only for unknown flags
 	return cmd
 }
 

@@ -230,7 +230,7 @@ func (a *App) lrpShowCmd() *cobra.Command {
 				return err
 			}
 			if len(lrps) == 0 {
-				return a.suggest(cmd.Context(), fault.New(fault.NotFound, "there is no LRP %q", args[0]).Try("drover lrp list"), "lrp", args[0])
+				return a.suggest(cmd.Context(), fault.New(fault.NotFound, "there is no LRP %q", args[0]).Coded(fault.CodeNoSuchLRP).Try("drover lrp list"), "lrp", args[0])
 			}
 			l := lrps[0]
 			return a.show(cmd, shown{data: plain(l), names: []string{args[0]}, table: func(w io.Writer) { a.printLRP(w, l) }})

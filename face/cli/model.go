@@ -152,7 +152,7 @@ func (a *App) showConfig(cmd *cobra.Command, app, key string) error {
 		}
 	}
 	if key != "" {
-		f := fault.New(fault.NotFound, "application %q has no option %q", app, key).Try("drover config " + app)
+		f := fault.New(fault.NotFound, "application %q has no option %q", app, key).Coded(fault.CodeUnknownOption).Try("drover config " + app)
 		if n := nearest(key, out.names); n != "" {
 			f = f.Why("the nearest is %q", n)
 		}

@@ -173,7 +173,7 @@ func (a *App) removeRelation(cmd *cobra.Command, args []string, f removeFlags) e
 	if rel := findRelation(st, args[0], args[1]); rel != nil {
 		a.say("Removing %s: %d units leave it", relationName(rel), rel.InScopeCount)
 	} else if f.dryRun {
-		return a.suggest(ctx, fault.New(fault.NotFound, "there is no relation between %s and %s", args[0], args[1]).
+		return a.suggest(ctx, fault.New(fault.NotFound, "there is no relation between %s and %s", args[0], args[1]).Coded(fault.CodeNoSuchRelation).
 			Try("drover status"), "application", appPart(args[0]), appPart(args[1]))
 	}
 	if f.dryRun {

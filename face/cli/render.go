@@ -48,6 +48,7 @@ func formatOf(cmd *cobra.Command) string {
 type shown struct {
 	data  any
 	names []string
+	lines func() []string // one for each thing; nil: it has no such format
 	table func(w io.Writer)
 }
 
@@ -66,9 +67,13 @@ func (a *App) show(cmd *cobra.Command, s shown) error {
 			return err
 		}
 		return a.write(b)
-	case "name":
+	case "name", "line":
+		lines := s.names
+		if f == "line" {
+			lines = s.lines()
+		}
 		var b bytes.Buffer
-		for _, n := range s.names {
+		for _, n := range lines {
 			fmt.Fprintln(&b, n)
 		}
 		return a.write(b.Bytes())

@@ -39,7 +39,7 @@ func (a *App) root() *cobra.Command {
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "say nothing but data and errors")
 	f.Bool("no-input", false, "never ask a question")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fault.New(fault.Invalid, "%s", err).Try(cmd.CommandPath() + " --help")
+		return fault.New(fault.Invalid, "%s", err).Coded(fault.CodeUsage).Try(cmd.CommandPath() + " --help")
 	})
 	groups := []struct {
 		id, title string
@@ -52,7 +52,7 @@ func (a *App) root() *cobra.Command {
 			a.removeApplicationCmd(), a.removeUnitCmd(), a.removeRelationCmd(), a.removeMachineCmd()}},
 		{"work", "Processes and tasks:", []*cobra.Command{a.lrpCmd(), a.taskCmd(), a.cellsCmd()}},
 		{"look", "Look:", []*cobra.Command{
-			a.statusCmd(), a.whyCmd(), a.waitCmd(), a.logsCmd(), a.eventsCmd(), a.versionCmd(), a.completionCmd()}},
+			a.statusCmd(), a.whyCmd(), a.waitCmd(), a.logsCmd(), a.eventsCmd(), a.explainCmd(), a.versionCmd(), a.completionCmd()}},
 	}
 	for _, g := range groups {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

@@ -10,40 +10,56 @@ import (
 	"golang.org/x/term"
 )
 
-// table is aligned columns. Columns whose every cell is empty are left out.
+// table is aligned columns, and a note at the end of each row. Columns whose
+// every cell is empty are left out.
 type table struct {
-	head []string
-	rows [][]string
+	head  []string
+	note  string // heading of the notes; empty: there are none
+	width int    // most columns of a row; 0: any
+	rows  []tableRow
+}
+
+// tableRow has its pointer, a command, behind its note.
+type tableRow struct {
+	cells         []string
+	note, pointer string
 }
 
 func newTable(head ...string) *table { return &table{head: head} }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *table) add(cells ...string) { t.rows = append(t.rows, tableRow{cells: cells}) }
 
 // print writes the columns two spaces apart; paint may colour a cell, whose
-// width is that of its plain text.
+// width is that of its plain text. A note that does not fit goes on below its
+// row.
 func (t *table) print(w io.Writer, paint func(column, cell string) string) {
 	if len(t.rows) == 0 {
 		return
 	}
 	widths := make([]int, len(t.head))
+	noted := false
 	for _, r := range t.rows {
-		for i, c := range r {
+		noted = noted || r.note != "" || r.pointer != ""
+		for i, c := range r.cells {
 			if n := utf8.RuneCountInString(c); n > 0 {
 				widths[i] = max(widths[i], n, utf8.RuneCountInString(t.head[i]))
 			}
 		}
 	}
-	t.line(w, t.head, widths, func(_, c string) string { return c })
+	head := tableRow{cells: t.head}
+	if noted {
+		head.note = t.note
+	}
+	t.line(w, head, widths, func(_, c string) string { return c })
 	for _, r := range t.rows {
 		t.line(w, r, widths, paint)
 	}
 }
 
-func (t *table) line(w io.Writer, cells []string, widths []int, paint func(column, cell string) string) {
+func (t *table) line(w io.Writer, r tableRow, widths []int, paint func(column, cell string) string) {
 	var b strings.Builder
-	gap := 0
-	for i, c := range cells {
+	gap, used := 0, 0
+	for i, c := range r.cells {
 		if widths[i] == 0 {
 			continue
 		}
@@ -53,30 +69,103 @@ func (t *table) line(w io.Writer, cells []string, widths []int, paint func(colum
 			gap = 0
 		}
 		gap += widths[i] - utf8.RuneCountInString(c) + 2
+		used += widths[i] + 2
 	}
+	below := t.besides(&b, r, gap, used)
 	fmt.Fprintln(w, b.String())
+	for _, l := range below {
+		fmt.Fprintln(w, noteIndent+l)
+	}
 }
 
-// Colours of status words; the word is always there too.
-var statusColours = map[string]string{
-	"active": "32", "alive": "32", "RUNNING": "32", "present": "32",
-	"error": "31", "CRASHED": "31", "lost": "31", "failed": "31", "silent": "31",
-	"dying": "33", "blocked": "33", "waiting": "33", "maintenance": "33", "UNCLAIMED": "33", "away": "33",
+const noteIndent = "    "
+
+// besides writes what fits of a row's note into the row, and returns the lines
+// for the rest.
+func (t *table) besides(b *strings.Builder, r tableRow, gap, used int) []string {
+	note := strings.Join(strings.Fields(r.note), " ")
+	whole := note
+	if r.pointer != "" {
+		whole = strings.TrimSpace(note + " ▸ " + r.pointer)
+	}
+	fits := func(text string) bool { return t.width == 0 || used+utf8.RuneCountInString(text) <= t.width }
+	switch {
+	case whole == "":
+		return nil
+	case fits(whole):
+		b.WriteString(strings.Repeat(" ", gap) + whole)
+		return nil
+	case note != "" && r.pointer != "" && fits(note):
+		b.WriteString(strings.Repeat(" ", gap) + note)
+		return []string{"▸ " + r.pointer}
+	}
+	lines := wrap(note, t.width-len(noteIndent))
+	if r.pointer == "" {
+		return lines
+	}
+	if last := len(lines) - 1; last >= 0 && utf8.RuneCountInString(lines[last])+3+utf8.RuneCountInString(r.pointer) <= t.width-len(noteIndent) {
+		lines[last] += " ▸ " + r.pointer
+		return lines
+	}
+	return append(lines, "▸ "+r.pointer)
+}
+
+// wrap breaks text at spaces into lines of at most width; a longer word has a
+// line of its own.
+func wrap(text string, width int) []string {
+	var lines []string
+	for _, word := range strings.Fields(text) {
+		last := len(lines) - 1
+		if last >= 0 && utf8.RuneCountInString(lines[last])+1+utf8.RuneCountInString(word) <= width {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
+// looks are how words of a state look: a glyph for what is not as it should be,
+// and a colour. The word itself is always there too.
+var looks = map[string]struct{ glyph, colour string }{
+	"active": {"", "32"}, "alive": {"", "32"}, "RUNNING": {"", "32"}, "present": {"", "32"},
+	"error": {"✗", "31"}, "CRASHED": {"✗", "31"}, "lost": {"✗", "31"}, "failed": {"✗", "31"}, "silent": {"✗", "31"},
+	"blocked": {"!", "33"}, "UNCLAIMED": {"!", "33"}, "unfit": {"!", "33"},
+	"waiting": {"…", "33"}, "maintenance": {"…", "33"}, "CLAIMED": {"…", "33"}, "PENDING": {"…", "33"},
+	"away": {"…", "33"}, "awaited": {"…", "33"}, "never": {"…", "33"},
+	"dying": {"↓", "33"},
+}
+
+// withGlyph puts the glyph of its first word before a state.
+func withGlyph(state string) string {
+	word, _, _ := strings.Cut(state, " ")
+	if l := looks[word]; l.glyph != "" {
+		return l.glyph + " " + state
+	}
+	return state
 }
 
 // painter colours status words when the output wants colour.
 func (a *App) painter() func(column, cell string) string {
 	if !a.coloured() {
-		return func(_, c string) string { return c }
+		return unpainted
 	}
 	return func(_, c string) string {
-		word, _, _ := strings.Cut(c, " ")
-		if code, ok := statusColours[word]; ok {
-			return "\x1b[" + code + "m" + c + "\x1b[0m"
+		word, rest, _ := strings.Cut(c, " ")
+		l, ok := looks[word]
+		if !ok {
+			word, _, _ = strings.Cut(rest, " ")
+			l, ok = looks[word]
+			ok = ok && strings.HasPrefix(c, l.glyph+" ")
 		}
-		return c
+		if !ok {
+			return c
+		}
+		return "\x1b[" + l.colour + "m" + c + "\x1b[0m"
 	}
 }
+
+func unpainted(_, cell string) string { return cell }
 
 func (a *App) coloured() bool {
 	switch a.flags.color {

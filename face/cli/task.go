@@ -107,7 +107,7 @@ func (a *App) taskListCmd() *cobra.Command {
 				return err
 			}
 			if req.Guid != "" && len(tasks) == 0 {
-				return a.suggest(cmd.Context(), fault.New(fault.NotFound, "there is no task %q", req.Guid).Try("drover task list"), "task", req.Guid)
+				return a.suggest(cmd.Context(), fault.New(fault.NotFound, "there is no task %q", req.Guid).Coded(fault.CodeNoSuchTask).Try("drover task list"), "task", req.Guid)
 			}
 			return a.showTasks(cmd, tasks)
 		},

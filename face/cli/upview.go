@@ -180,7 +180,7 @@ func (a *App) showDemo(cmd *cobra.Command, v upView) error {
 	if err != nil {
 		return err
 	}
-	if err := a.follow(cmd.Context(), s, demoTimeout, ready, a.newProgress()); err != nil {
+	if err := a.follow(cmd.Context(), s, followFlags{timeout: demoTimeout}, ready, a.newProgress()); err != nil {
 		return err
 	}
 	a.say("✓ demo is up in %.1fs", a.Now().Sub(v.started).Seconds())

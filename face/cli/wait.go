@@ -14,7 +14,17 @@ import (
 // waitFlags say whether a command waits for what it asked for.
 type waitFlags struct {
 	wait, detach bool
-	timeout      time.Duration
+	followFlags
+}
+
+// followFlags say how long a goal is waited for, and how long it must hold.
+type followFlags struct {
+	timeout, stable time.Duration
+}
+
+func (f *followFlags) add(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&f.timeout, "timeout", defaultTimeout, "longest time to wait")
+	cmd.Flags().DurationVar(&f.stable, "stable", 0, "it must hold for so long without a break")
 }
 
 const defaultTimeout = 10 * time.Minute
@@ -22,7 +32,7 @@ const defaultTimeout = 10 * time.Minute
 func (f *waitFlags) add(cmd *cobra.Command, _ *App) {
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until it is done (the default on a terminal)")
 	cmd.Flags().BoolVar(&f.detach, "detach", false, "do not wait")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", defaultTimeout, "longest time to wait")
+	f.followFlags.add(cmd)
 }
 
 // afterwards waits for the goal if the flags and the terminal say so.
@@ -34,12 +44,12 @@ func (a *App) afterwards(cmd *cobra.Command, f waitFlags, g goal) error {
 	if err != nil {
 		return err
 	}
-	return a.follow(cmd.Context(), s, f.timeout, g, a.newProgress())
+	return a.follow(cmd.Context(), s, f.followFlags, g, a.newProgress())
 }
 
 func (a *App) waitCmd() *cobra.Command {
 	var cond string
-	var timeout time.Duration
+	var f followFlags
 	cmd := &cobra.Command{
 		Use: "wait ENTITY...", Short: "Wait until something is ready, idle or removed, or a condition holds",
 		Long: `Wait until something is ready, idle or removed, or a condition holds.
@@ -50,11 +60,15 @@ ready: units active and their agents idle, the agent alive, all instances
 RUNNING, the task COMPLETED.
 
 Conditions: removed, idle, ready, or comparisons joined by "&&" over
-  life, status, units, units.active (applications)
-  life, status, agent               (units)
-  life, agent                       (machines)
-  instances, running, crashed       (LRPs)
-  state, failed                     (tasks)`,
+  life, status, idle, units, units.active          (applications)
+  life, status, agent, idle                        (units)
+  life, agent                                      (machines)
+  life, instances, running, crashed, crashes       (LRPs)
+  life, state, failed                              (tasks)
+
+With --stable it must hold for that long. A wait ends at once when something has
+failed: with 8, and the last lines of its output. When the time is up it ends
+with 7, or 9 if no cell has room; what it waits for goes on.`,
 		Example: `  drover wait app/blog
   drover wait app/blog --for 'units.active>=2 && life==alive'
   drover wait app/blog --for removed`,
@@ -77,11 +91,11 @@ Conditions: removed, idle, ready, or comparisons joined by "&&" over
 			if formatOf(cmd) == "json" {
 				p = a.newJSONProgress()
 			}
-			return a.follow(cmd.Context(), s, timeout, g, p)
+			return a.follow(cmd.Context(), s, f, g, p)
 		},
 	}
 	cmd.Flags().StringVar(&cond, "for", "ready", "what to wait for")
-	cmd.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "longest time to wait")
+	f.add(cmd)
 	formatsFlag(cmd, "text", "json")
 	return cmd
 }
@@ -108,7 +122,7 @@ func parseGoal(entity, cond string) (goal, error) {
 	if cond == "removed" {
 		return gone{kind + "/" + name}, nil
 	}
-	if cond == "ready" || cond == "" {
+	if cond == "ready" || cond == "" || cond == "idle" && (kind == "lrp" || kind == "task") {
 		switch kind {
 		case "app":
 			return appsReady{name}, nil
@@ -131,9 +145,9 @@ func isNumber(s string) bool {
 
 // timedOut is the error of a wait whose time is up.
 func timedOut(timeout time.Duration, what string, v verdict) error {
-	kind := fault.Timeout
+	kind, code := fault.Timeout, fault.CodeStillWaiting
 	if v.unplaced {
-		kind = fault.NotPlaceable
+		kind, code = fault.NotPlaceable, fault.CodeNotPlaceable
 	}
 	f := fault.New(kind, "still waiting for %s after %s", what, timeout)
 	if v.waiting != "" {
@@ -141,7 +155,7 @@ func timedOut(timeout time.Duration, what string, v verdict) error {
 	} else {
 		f = f.Why("it goes on in the background")
 	}
-	return f.Try("drover wait "+what, "drover why "+whyName(what))
+	return f.Coded(code).Try("drover wait "+what, "drover why "+whyName(what))
 }
 
 // whyName is an entity as why wants it.
@@ -161,7 +175,7 @@ func whyName(what string) string {
 
 // interrupted says how to go on looking after Ctrl-C.
 func (a *App) interrupted(what string) error {
-	fmt.Fprintf(a.Err, "\nIt goes on in the background. Check: drover wait %s\n", what)
+	fmt.Fprintf(a.Err, "\nStill going on in the background. Check: drover wait %s\n", what)
 	return exitCode(ExitInterrupted)
 }
 

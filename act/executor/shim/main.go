@@ -41,6 +41,7 @@ func Main(args []string) int {
 	s := &supervisor{signals: signals, logDone: make(chan struct{})}
 	s.exit.Error = s.start()
 	if s.exit.Error == "" {
+		shedPages()
 		s.watch()
 		s.endRest()
 		s.drain()

@@ -7,6 +7,7 @@ import (
 	"drover/act/hooktool/client"
 	"drover/act/unitagent"
 	"drover/internal/proc"
+	"drover/noun/charm"
 )
 
 // Probe of executor.Probe: everything answers.
@@ -32,6 +33,7 @@ func (h *hooks) Run(ctx context.Context, spec unitagent.HookSpec, started func(p
 		dice = 99
 	}
 	if dice < 2 {
+		s.oracle.ran(spec.Env, charm.Failed)
 		panic(crash{}) //nolint:forbidigo // the agent dies here
 	}
 	h.tool(ctx, spec, "status-set", "active", "sim")
@@ -42,8 +44,10 @@ func (h *hooks) Run(ctx context.Context, spec unitagent.HookSpec, started func(p
 		h.tool(ctx, spec, "open-port", "80/tcp")
 	}
 	if dice < 10 {
+		s.oracle.ran(spec.Env, charm.Failed)
 		return unitagent.Result{Exit: 1, Reason: "exit status 1"}
 	}
+	s.oracle.ran(spec.Env, charm.Succeeded)
 	return unitagent.Result{}
 }
 

@@ -30,6 +30,7 @@ type Sim struct {
 	machines []*machine // in the order of their instances
 	users    *users
 	faults   *faults
+	oracle   *oracle
 	starts   map[string]int // of processes, by container and name
 	broken   []string
 	step     int
@@ -50,11 +51,12 @@ func Run(ctx context.Context, opts Options) (digest string, err error) {
 		opts: opts, rng: rand.New(rand.NewPCG(opts.Seed, 2)), //nolint:gosec // a seeded source is the point
 		clock: &clock{now: epoch}, trace: newTrace(opts.Trace), ctx: ctx, starts: map[string]int{},
 	}
-	s.users, s.faults = newUsers(s), newFaults(s)
+	s.users, s.faults, s.oracle = newUsers(s), newFaults(s), newOracle(s)
 	defer s.close()
 	if _, err = newServer(s); err != nil {
 		return "", err
 	}
+	s.users.populate()
 	for s.step = range opts.Steps {
 		s.next()
 		if len(s.broken) > 0 {
@@ -147,8 +149,11 @@ func (s *Sim) happen(e event) {
 func (s *Sim) events() []event {
 	work := s.work()
 	out := append(work, s.users.events()...)
-	out = append(out, s.faults.events()...)
-	weight := 4
+	// The first third is quiet enough for units to come up and relations to join.
+	if s.step > s.opts.Steps/3 || s.rng.IntN(4) == 0 {
+		out = append(out, s.faults.events()...)
+	}
+	weight := 3
 	if len(work) == 0 {
 		weight = 60
 	}

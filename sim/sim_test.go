@@ -11,7 +11,7 @@ import (
 
 var (
 	seed  = flag.Uint64("seed", 0, "simulate this seed only; 0: many")
-	steps = flag.Int("steps", 250, "steps of each simulation")
+	steps = flag.Int("steps", 350, "steps of each simulation")
 	seeds = flag.Int("seeds", 100, "how many seeds")
 	show  = flag.Bool("show", false, "print the trace of -seed")
 )

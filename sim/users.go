@@ -56,6 +56,28 @@ func (u *users) found(blobs *blob.Store) error {
 	return nil
 }
 
+// populate asks for the world in which most rules meet: a provider with peers, a
+// requirer, a subordinate beside it, and the relations between them.
+func (u *users) populate() {
+	m := u.sim.server.api.Model()
+	for _, name := range charmNames {
+		q := &droverv1.DeployRequest{RequestId: u.sim.newID(), CharmSha: string(u.sha[name])}
+		if name != "watch" {
+			n := int32(1 + u.sim.rng.IntN(2))
+			q.NumUnits = &n
+		}
+		if _, err := m.Deploy(u.as(), connect.NewRequest(q)); err != nil {
+			u.sim.fail("deploy %s: %v", name, err)
+		}
+	}
+	for _, pair := range [][2]string{{"store", "page"}, {"watch", "page"}} {
+		q := &droverv1.IntegrateRequest{RequestId: u.sim.newID(), A: pair[0], B: pair[1]}
+		if _, err := m.Integrate(u.as(), connect.NewRequest(q)); err != nil {
+			u.sim.fail("integrate %s: %v", pair, err)
+		}
+	}
+}
+
 // as is a context in which the first user calls.
 func (u *users) as() context.Context {
 	return api.WithCaller(u.sim.ctx, pki.UserIdentity("sim", identity.Admin))
@@ -72,7 +94,7 @@ func (u *users) events() []event {
 	if u.done || u.sim.server.reign == nil {
 		return nil
 	}
-	return []event{{"a user asks", 6, u.ask}}
+	return []event{{"a user asks", 4, u.ask}}
 }
 
 func (u *users) ask() {
@@ -186,9 +208,11 @@ func (u *users) modelRequests() []request {
 			return err
 		}},
 		{"resolve", 2, func() error {
-			_, err := m.Resolve(u.as(), connect.NewRequest(&droverv1.ResolveRequest{
-				RequestId: id(), Unit: u.someUnit(), NoRetry: u.sim.rng.IntN(2) == 0,
-			}))
+			q := &droverv1.ResolveRequest{RequestId: id(), Unit: u.someUnit(), NoRetry: u.sim.rng.IntN(2) == 0}
+			_, err := m.Resolve(u.as(), connect.NewRequest(q))
+			if q.NoRetry {
+				u.sim.oracle.maySkip(q.Unit)
+			}
 			return err
 		}},
 	}

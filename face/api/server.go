@@ -149,10 +149,12 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // Serve answers on a listener of TLS connections (see pki.ServerTLS) until the
-// context ends, then gives calls a second and closes the rest.
+// context ends, then gives calls a second and closes the rest. Feeds and watches
+// end with the context.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	var calls inFlight
 	srv := &http.Server{
-		Handler:           s.Handler(),
+		Handler:           calls.count(s.Handler()),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
@@ -173,14 +175,24 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	_ = ln.Close() // no new connections; srv closes it again
+	calls.wait(callsEnd)
+	// A shutdown keeps idle connections for a second: this one is only to say
+	// goodbye on them, and to send what calls have answered.
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeTime)
 	defer cancel()
 	if err := srv.Shutdown(end); err != nil {
-		_ = srv.Close() // whoever is left had their second
+		_ = srv.Close()
 	}
 	<-ended
 	return ctx.Err()
 }
+
+// How long calls may take when the server stops, and saying goodbye.
+const (
+	callsEnd    = time.Second
+	goodbyeTime = 50 * time.Millisecond
+)
 
 // authority opens the cluster's authority.
 func (s *Server) authority() (*pki.Authority, error) {

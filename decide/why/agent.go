@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"drover/noun/entity"
@@ -89,10 +90,21 @@ func (s Snapshot) hookFailed(u entity.Unit, blocks Blocks) Impediment {
 	default:
 		i.Detail += s.in(", next retry", f.NextRetry)
 	}
+	if line := lastLine(f.LastOutput); line != "" {
+		i.Detail += fmt.Sprintf("\nlast output: %q", line)
+	}
 	if blocks == Removal && !u.IsSubordinate() {
 		i.NextSteps = append(i.NextSteps, "drover remove-unit "+string(u.Name)+" --force")
 	}
 	return i
+}
+
+// lastLine is the last line with anything in it, shortened.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	line := []rune(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]))
+	const most = 200
+	return string(line[:min(len(line), most)])
 }
 
 // noAgent is why the machine's agent does not act: no instance, or silence. None

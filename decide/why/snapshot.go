@@ -60,10 +60,12 @@ type Cell struct {
 }
 
 // Snapshot is everything that reasons are found in. World and Agents are needed
-// for entities, Board for work. The zero Now leaves durations out.
+// for entities, Board for work. The zero Now leaves durations out; AllCells asks
+// for the reason of every cell, not only of the first.
 type Snapshot struct {
-	World  World
-	Agents Agents
-	Board  Board
-	Now    when.Instant
+	World    World
+	Agents   Agents
+	Board    Board
+	Now      when.Instant
+	AllCells bool
 }

@@ -157,7 +157,10 @@ func (s Snapshot) unplaced(i Impediment, spec *work.Spec, placementError string)
 	if i.Detail == "" {
 		i.Detail = "no cell can take it"
 	}
-	i.Children = against[:min(len(against), mostChildren)]
+	if !s.AllCells {
+		against = against[:min(len(against), mostChildren)]
+	}
+	i.Children = against
 	return []Impediment{i}
 }
 

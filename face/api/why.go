@@ -137,12 +137,14 @@ func (m *modelService) Why(_ context.Context, req *connect.Request[droverv1.WhyR
 	if req.Msg.GetAll() {
 		return connect.NewResponse(m.whyAll(view, model)), nil
 	}
-	a, err := m.whyOne(view, model, strings.TrimSpace(req.Msg.GetEntity()))
+	r := m.reasons(view, model)
+	r.AllCells = req.Msg.GetCells()
+	a, err := m.whyOne(view, model, r, strings.TrimSpace(req.Msg.GetEntity()))
 	if err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&droverv1.WhyResponse{
-		Impediments: impediments(a.found), Summary: m.reasons(view, model).Summary(a.name+" ("+a.kind+")", a.life, a.since, a.found),
+		Impediments: impediments(a.found), Summary: r.Summary(a.name+" ("+a.kind+")", a.life, a.since, a.found),
 	}), nil
 }
 
@@ -188,8 +190,8 @@ type answer struct {
 
 // whyOne finds what the text names: "mysql", "mysql/0", "3", "web", "web/3",
 // "task:hello", or the ends of a relation.
-func (m *modelService) whyOne(view *store.View, model entity.ModelUID, text string) (answer, error) {
-	reg, r := m.cfg.Registry, m.reasons(view, model)
+func (m *modelService) whyOne(view *store.View, model entity.ModelUID, r why.Snapshot, text string) (answer, error) {
+	reg := m.cfg.Registry
 	missing := fault.New(fault.NotFound, "there is nothing called %q", text).Coded(fault.CodeNoSuchThing).
 		Why("no application, unit, machine, relation, process or task has this name").Try("drover status")
 	if guid, ok := strings.CutPrefix(text, "task:"); ok {

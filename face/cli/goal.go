@@ -150,12 +150,12 @@ func unitState(u *droverv1.Unit) string {
 
 func unitWaits(st *droverv1.StatusResponse, u *droverv1.Unit) string {
 	if im := firstLeaf(u.Impediments); im != nil {
-		return u.Name + ": " + impedimentText(im)
+		return u.Name + ": " + impedimentLine(im)
 	}
 	for _, m := range st.Machines {
 		if m.Id == u.Machine && m.Agent != "alive" {
 			if im := firstLeaf(m.Impediments); im != nil {
-				return "machine " + m.Id + ": " + impedimentText(im)
+				return "machine " + m.Id + ": " + impedimentLine(im)
 			}
 			return fmt.Sprintf("waiting for machine %s: agent %s", m.Id, notHeard(st.Now, m))
 		}
@@ -203,7 +203,7 @@ func (g lrpReady) check(st *droverv1.StatusResponse) verdict {
 					Try("drover why "+name, "drover logs "+name)
 			case "UNCLAIMED":
 				if im := firstLeaf(x.Impediments); im != nil && v.waiting == "" {
-					v.waiting = name + ": " + impedimentText(im)
+					v.waiting = name + ": " + impedimentLine(im)
 					v.unplaced = im.Blocks == "placement" && im.Kind != "waiting_auction"
 				}
 			}
@@ -239,7 +239,7 @@ func (g taskDone) check(st *droverv1.StatusResponse) verdict {
 				Try("drover logs task:"+t.Guid, "drover task list "+t.Guid)
 		}
 		if im := firstLeaf(t.Impediments); im != nil {
-			v.waiting = impedimentText(im)
+			v.waiting = impedimentLine(im)
 			v.unplaced = im.Blocks == "placement" && im.Kind != "waiting_auction"
 		} else if !over {
 			v.waiting = "task " + t.Guid + " is " + t.State

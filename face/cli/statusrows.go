@@ -95,7 +95,7 @@ func waitText(self string, ims []*droverv1.Impediment) string {
 	if leaf == nil {
 		return ""
 	}
-	text, _, _ := strings.Cut(impedimentText(leaf), "\n")
+	text := impedimentLine(leaf)
 	if leaf.Entity == "" || leaf.Entity == self {
 		return text
 	}

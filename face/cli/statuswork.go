@@ -66,7 +66,7 @@ func groupIndexes(now int64, l *droverv1.LRPStatus) []*indexGroup {
 func indexNote(now int64, x *droverv1.LRPIndexStatus) string {
 	text := ""
 	if im := firstLeaf(x.Impediments); im != nil {
-		text = impedimentText(im)
+		text = impedimentLine(im)
 	}
 	switch {
 	case text != "" && (x.State == "CRASHED" || x.Life == "dying" || x.Note == ""):

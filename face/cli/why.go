@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -12,17 +11,22 @@ import (
 )
 
 func (a *App) whyCmd() *cobra.Command {
-	var all bool
+	var all, cells bool
 	cmd := &cobra.Command{
 		Use: "why ENTITY", Short: "Tell why something is not done yet, and what you can do",
-		Example: `  drover why mysql            an application
-  drover why mysql/0          a unit
-  drover why web/3            an instance of an LRP
-  drover why task:hello       a task
-  drover why --all            everything that waits`,
+		Example: `  drover why mysql                     an application
+  drover why mysql/0                   a unit
+  drover why blog:db mysql:server      a relation
+  drover why machine:3                 a machine
+  drover why web/3 --cells             an instance of an LRP, every cell's reason
+  drover why task:hello                a task
+  drover why --all                     everything that waits`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if all {
+			switch {
+			case all:
 				return needArgs()(cmd, args)
+			case len(args) == 2: // the ends of a relation
+				return nil
 			}
 			return needArgs("ENTITY")(cmd, args)
 		},
@@ -32,17 +36,19 @@ func (a *App) whyCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			req := &droverv1.WhyRequest{Model: a.flags.model, All: all}
-			if len(args) > 0 {
-				req.Entity = args[0]
+			req := &droverv1.WhyRequest{Model: a.flags.model, All: all, Cells: cells, Entity: strings.Join(args, " ")}
+			if kind, name, ok := strings.Cut(req.Entity, "/"); ok && contains([]string{"app", "unit", "lrp"}, kind) && !isNumber(name) {
+				req.Entity = name
 			}
 			resp, err := s.Model.Why(cmd.Context(), connect.NewRequest(req))
 			if err != nil {
-				return a.suggest(cmd.Context(), err, "application", req.Entity)
+				return a.suggestAny(cmd.Context(), err, req.Entity)
 			}
 			out := shown{
-				data:  object{{"schema", "drover.why/v1"}, {"summary", resp.Msg.Summary}, {"impediments", plain(messages(resp.Msg.Impediments))}},
-				table: func(w io.Writer) { printWhy(w, resp.Msg) },
+				data: object{{"schema", "drover.why/v1"}, {"summary", resp.Msg.Summary}, {"impediments", plain(messages(resp.Msg.Impediments))}},
+				table: func(w io.Writer) {
+					whyView{w: w, now: a.Now().UnixNano(), width: terminalWidth(a.Out), cells: cells}.print(resp.Msg)
+				},
 			}
 			for _, im := range resp.Msg.Impediments {
 				out.names = append(out.names, im.Entity)
@@ -51,65 +57,23 @@ func (a *App) whyCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "everything that waits for something")
+	cmd.Flags().BoolVar(&cells, "cells", false, "the reason of every cell, not only of the first ones")
 	formatFlag(cmd)
 	return cmd
 }
 
-func printWhy(w io.Writer, r *droverv1.WhyResponse) {
-	if r.Summary != "" {
-		fmt.Fprintln(w, r.Summary)
-	}
-	if len(r.Impediments) == 0 {
-		if r.Summary == "" {
-			fmt.Fprintln(w, "Nothing holds it.")
-		}
-		return
-	}
-	var steps []string
-	for _, im := range r.Impediments {
-		printImpediment(w, im, "")
-		collectSteps(im, &steps)
-	}
-	if len(steps) > 0 {
-		fmt.Fprintln(w, "What you can do")
-		for _, s := range steps {
-			fmt.Fprintf(w, "  %s\n", s)
-		}
-	}
-}
-
-func printImpediment(w io.Writer, im *droverv1.Impediment, indent string) {
-	for i, line := range strings.Split(strings.TrimRight(impedimentText(im), "\n"), "\n") {
-		if i == 0 {
-			fmt.Fprintf(w, "%s└─ %s\n", indent, line)
-		} else {
-			fmt.Fprintf(w, "%s   %s\n", indent, line)
-		}
-	}
-	for _, c := range im.Children {
-		printImpediment(w, c, indent+"   ")
-	}
-}
-
-// collectSteps gathers the next steps of the leaves, each once.
-func collectSteps(im *droverv1.Impediment, steps *[]string) {
-	for _, c := range im.Children {
-		collectSteps(c, steps)
-	}
-	if len(im.Children) == 0 {
-		for _, s := range im.NextSteps {
-			if !contains(*steps, s) {
-				*steps = append(*steps, s)
-			}
-		}
-	}
-}
-
+// impedimentText is what an impediment says, in one line or more.
 func impedimentText(im *droverv1.Impediment) string {
 	if im.Detail != "" {
-		return im.Detail
+		return strings.TrimRight(im.Detail, "\n")
 	}
 	return strings.TrimSpace(im.Subject + " " + strings.ReplaceAll(im.Kind, "_", " "))
+}
+
+// impedimentLine is the first line of what an impediment says.
+func impedimentLine(im *droverv1.Impediment) string {
+	line, _, _ := strings.Cut(impedimentText(im), "\n")
+	return line
 }
 
 // firstLeaf is the end of the first chain of impediments; nil when there is

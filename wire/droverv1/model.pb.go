@@ -2931,6 +2931,7 @@ type WhyRequest struct {
 	Model         string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	Entity        string                 `protobuf:"bytes,2,opt,name=entity,proto3" json:"entity,omitempty"` // "mysql", "mysql/0", "3", "blog:db mysql:server", "web/3", "task:hello"
 	All           bool                   `protobuf:"varint,3,opt,name=all,proto3" json:"all,omitempty"`
+	Cells         bool                   `protobuf:"varint,4,opt,name=cells,proto3" json:"cells,omitempty"` // every cell's reason, not only the first ones
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2982,6 +2983,13 @@ func (x *WhyRequest) GetEntity() string {
 func (x *WhyRequest) GetAll() bool {
 	if x != nil {
 		return x.All
+	}
+	return false
+}
+
+func (x *WhyRequest) GetCells() bool {
+	if x != nil {
+		return x.Cells
 	}
 	return false
 }
@@ -3331,12 +3339,13 @@ const file_drover_v1_model_proto_rawDesc = "" +
 	"\brevision\x18\t \x01(\x04R\brevision\x127\n" +
 	"\vimpediments\x18\n" +
 	" \x03(\v2\x15.drover.v1.ImpedimentR\vimpediments\x12\x18\n" +
-	"\amachine\x18\v \x01(\tR\amachine\"L\n" +
+	"\amachine\x18\v \x01(\tR\amachine\"b\n" +
 	"\n" +
 	"WhyRequest\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
 	"\x06entity\x18\x02 \x01(\tR\x06entity\x12\x10\n" +
-	"\x03all\x18\x03 \x01(\bR\x03all\"`\n" +
+	"\x03all\x18\x03 \x01(\bR\x03all\x12\x14\n" +
+	"\x05cells\x18\x04 \x01(\bR\x05cells\"`\n" +
 	"\vWhyResponse\x127\n" +
 	"\vimpediments\x18\x01 \x03(\v2\x15.drover.v1.ImpedimentR\vimpediments\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary2\xf7\x06\n" +

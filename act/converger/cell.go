@@ -19,8 +19,7 @@ func (c *Converger) cell(ctx context.Context, now when.Instant, id work.CellID) 
 	row, ok := c.cfg.Board.Cell(view, id)
 	if !ok {
 		c.cfg.Presence.ForgetCell(id)
-		c.rescue(view, id)
-		return loop.Next{}, nil
+		return loop.Next{}, c.rescue(ctx, now, view, id)
 	}
 	state, until := c.cfg.Presence.State(row.Machine)
 	if row.Presence == work.Away && now.Before(row.AwayUntil) && state != presence.Here {
@@ -32,9 +31,13 @@ func (c *Converger) cell(ctx context.Context, now when.Instant, id work.CellID) 
 		if err := c.lose(ctx, now, id, state); err != nil {
 			return loop.Next{}, err
 		}
-		c.rescue(c.cfg.Store.View(), id)
+		if err := c.rescue(ctx, now, c.cfg.Store.View(), id); err != nil {
+			return loop.Next{}, err
+		}
 	case lost:
-		c.rescue(view, id)
+		if err := c.rescue(ctx, now, view, id); err != nil {
+			return loop.Next{}, err
+		}
 	case state == presence.Away && row.Presence == work.Present:
 		err := c.update(ctx, func(tx *store.Txn) { c.cfg.Board.CellAway(tx, now, when.Of(until), id) })
 		if err != nil {
@@ -61,25 +64,23 @@ func (c *Converger) update(ctx context.Context, fn func(*store.Txn)) error {
 	return err
 }
 
-// rescue wakes the keys of all that the cell held.
-func (c *Converger) rescue(view store.Reader, id work.CellID) {
-	last := work.ProcessGUID("")
+// rescue moves all that the cell held, with few transactions.
+func (c *Converger) rescue(ctx context.Context, now when.Instant, view store.Reader, id work.CellID) error {
+	var guids []work.ProcessGUID
 	for a := range c.cfg.Board.ActualsOnCell(view, id) {
-		if a.ProcessGUID != last {
-			last = a.ProcessGUID
-			c.loop.Wake(string(board.LRPTopic(last)))
+		if n := len(guids); n == 0 || guids[n-1] != a.ProcessGUID {
+			guids = append(guids, a.ProcessGUID)
 		}
 	}
-	for t := range c.cfg.Board.TasksOnCell(view, id) {
-		if t.State == work.TaskRunning {
-			c.loop.Wake(string(board.TaskTopic(t.GUID)))
-		}
+	if err := c.lrps(ctx, now, view, guids); err != nil {
+		return err
 	}
+	return c.failTasks(ctx, now, view, id)
 }
 
-// sweep looks at everything once and wakes the keys that have something to do,
-// now or at a time.
-func (c *Converger) sweep(_ context.Context, now when.Instant) (loop.Next, error) {
+// sweep looks at everything once, does what is to be done about LRPs, and wakes
+// the keys that are to be looked at now or at a time.
+func (c *Converger) sweep(ctx context.Context, now when.Instant) (loop.Next, error) {
 	view := c.cfg.Store.View()
 	for cell := range c.cfg.Board.AllCells(view) {
 		c.loop.Wake(string(board.CellTopic(cell.ID)))
@@ -87,10 +88,8 @@ func (c *Converger) sweep(_ context.Context, now when.Instant) (loop.Next, error
 	for _, d := range c.cfg.Board.AllDomains(view) {
 		c.loop.Wake(string(board.DomainTopic(d.Name)))
 	}
-	for _, g := range guids(c.cfg.Board, view) {
-		if actions, again := c.cfg.Board.LRPView(view, now, g).Decide(now); len(actions) > 0 || !again.IsZero() {
-			c.loop.Wake(string(board.LRPTopic(g)))
-		}
+	if err := c.lrps(ctx, now, view, guids(c.cfg.Board, view)); err != nil {
+		return loop.Next{}, err
 	}
 	live := map[work.Incarnation]struct{}{}
 	for t := range c.cfg.Board.AllTasks(view) {

@@ -32,7 +32,7 @@ import (
 const SweepEvery = 30 * time.Second
 
 // actionsAtOnce is how many changes one transaction makes.
-const actionsAtOnce = 500
+const actionsAtOnce = 1000
 
 // Starts takes start requests. Spec: 002 "Starting ActualLRPs".
 type Starts interface {

@@ -8,6 +8,7 @@ import (
 
 	"drover/decide/convergence"
 	"drover/internal/loop"
+	"drover/keep/board"
 	"drover/keep/store"
 	"drover/noun/fault"
 	"drover/noun/when"
@@ -21,6 +22,25 @@ func (c *Converger) lrp(ctx context.Context, now when.Instant, g work.ProcessGUI
 		return loop.Next{}, err
 	}
 	return at(again), nil
+}
+
+// lrps converges many guids with few transactions, and wakes those that are to be
+// looked at again.
+func (c *Converger) lrps(ctx context.Context, now when.Instant, view store.Reader, guids []work.ProcessGUID) error {
+	var actions []convergence.LRPAction
+	for _, g := range guids {
+		more, again := c.cfg.Board.LRPView(view, now, g).Decide(now)
+		if len(more) > 0 || !again.IsZero() {
+			c.loop.Wake(string(board.LRPTopic(g)))
+		}
+		if actions = append(actions, more...); len(actions) >= actionsAtOnce {
+			if err := c.do(ctx, now, actions); err != nil {
+				return err
+			}
+			actions = nil
+		}
+	}
+	return c.do(ctx, now, actions)
 }
 
 // do writes what changes the board, then says what is to be said.
@@ -108,8 +128,8 @@ func (c *Converger) forgetSaid(now time.Time) {
 	}
 }
 
-// domain has the domain's LRPs looked at, now that it is fresh, and forgets it
-// once it has expired.
+// domain converges the domain's LRPs, now that it is fresh, and forgets it once it
+// has expired.
 func (c *Converger) domain(ctx context.Context, now when.Instant, d work.Domain) (loop.Next, error) {
 	view := c.cfg.Store.View()
 	row, ok := c.cfg.Board.Domain(view, d)
@@ -123,16 +143,21 @@ func (c *Converger) domain(ctx context.Context, now when.Instant, d work.Domain)
 		})
 		return loop.Next{}, err
 	}
-	last := work.ProcessGUID("")
-	for a := range c.cfg.Board.ActualsInDomain(view, d) {
-		if a.ProcessGUID != last {
-			last = a.ProcessGUID
-			if want, ok := c.cfg.Board.Desired(view, last); !ok || want.Instances <= a.Index {
-				c.loop.Wake("lrp/" + string(last))
-				continue
-			}
-			last = "" // look at its other indexes too
-		}
+	if err := c.lrps(ctx, now, view, c.extras(view, d)); err != nil {
+		return loop.Next{}, err
 	}
 	return at(row.Expires), nil
+}
+
+// extras are the domain's guids with records beyond what is desired.
+func (c *Converger) extras(view store.Reader, d work.Domain) (guids []work.ProcessGUID) {
+	for a := range c.cfg.Board.ActualsInDomain(view, d) {
+		if n := len(guids); n > 0 && guids[n-1] == a.ProcessGUID {
+			continue
+		}
+		if want, ok := c.cfg.Board.Desired(view, a.ProcessGUID); !ok || want.Instances <= a.Index {
+			guids = append(guids, a.ProcessGUID)
+		}
+	}
+	return guids
 }

@@ -3,6 +3,7 @@ package converger
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"drover/act/presence"
 	"drover/decide/convergence"
@@ -29,19 +30,51 @@ func (c *Converger) task(ctx context.Context, now when.Instant, g work.TaskGUID)
 	case convergence.TellCancelled:
 		c.tellCancelled(ctx, &t)
 	default:
-		changed := false
-		_, err := c.cfg.Store.Update(ctx, func(tx *store.Txn) (err error) {
-			changed, err = c.cfg.Board.ConvergeTask(tx, now, t, kind)
-			return err
-		})
-		if err != nil {
-			return loop.Next{}, fmt.Errorf("converge task %s: %w", g, err)
-		}
-		if changed {
-			c.cfg.Log.Info("converge", "task", g, "from", t.State.String(), "step", kind.String())
+		if err := c.changeTasks(ctx, now, []work.Task{t}, kind); err != nil {
+			return loop.Next{}, err
 		}
 	}
 	return at(again), nil
+}
+
+// changeTasks does the same change to tasks, with few transactions.
+func (c *Converger) changeTasks(ctx context.Context, now when.Instant, tasks []work.Task, kind convergence.TaskKind) error {
+	for chunk := range slices.Chunk(tasks, actionsAtOnce) {
+		var done []work.Task
+		_, err := c.cfg.Store.Update(ctx, func(tx *store.Txn) error {
+			for _, t := range chunk {
+				changed, err := c.cfg.Board.ConvergeTask(tx, now, t, kind)
+				if err != nil {
+					return fmt.Errorf("converge task %s: %w", t.GUID, err)
+				}
+				if changed {
+					done = append(done, t)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, t := range done {
+			c.cfg.Log.Info("converge", "task", t.GUID, "from", t.State.String(), "step", kind.String())
+		}
+	}
+	return nil
+}
+
+// failTasks fails what the cell ran, once it is gone for tasks too.
+func (c *Converger) failTasks(ctx context.Context, now when.Instant, view store.Reader, id work.CellID) error {
+	if !c.goneForTasks(view, id) {
+		return nil
+	}
+	var ran []work.Task
+	for t := range c.cfg.Board.TasksOnCell(view, id) {
+		if t.State == work.TaskRunning {
+			ran = append(ran, t)
+		}
+	}
+	return c.changeTasks(ctx, now, ran, convergence.FailTask)
 }
 
 // goneForTasks reports whether the cell has been silent for the full TTL: a

@@ -304,7 +304,7 @@ func (a *App) lrpScaleCmd() *cobra.Command {
 }
 
 func (a *App) lrpRemoveCmd() *cobra.Command {
-	var dryRun bool
+	var f destroyFlags
 	var w waitFlags
 	cmd := &cobra.Command{
 		Use: "remove GUID", Aliases: []string{"rm"}, Short: "Remove a desired LRP; its instances are stopped", Args: needArgs("GUID"),
@@ -314,13 +314,11 @@ func (a *App) lrpRemoveCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(lrps) > 0 {
-				a.say("Removing LRP %s: %d instances", args[0], len(lrps[0].Actual))
+			if len(lrps) == 0 || lrps[0].Desired == nil {
+				missing := fault.New(fault.NotFound, "there is no LRP %q", args[0]).Coded(fault.CodeNoSuchLRP).Try("drover lrp list")
+				return a.suggest(cmd.Context(), missing, "lrp", args[0])
 			}
-			if dryRun {
-				return nil
-			}
-			if err := a.confirm(cmd); err != nil {
+			if on, err := a.announce(cmd, f, "Removing LRP %s: %d instances", args[0], len(lrps[0].Actual)); !on {
 				return err
 			}
 			s, err := a.services()
@@ -333,8 +331,7 @@ func (a *App) lrpRemoveCmd() *cobra.Command {
 			return a.afterwards(cmd, w, gone{"lrp/" + args[0]})
 		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would go")
-	cmd.Flags().BoolVarP(&a.flags.yes, "yes", "y", false, "do not ask")
+	f.add(cmd, a)
 	w.add(cmd, a)
 	return cmd
 }

@@ -127,10 +127,34 @@ func (a *App) printPlan(name string, r *droverv1.RemoveResponse) {
 	a.say("Removing %s: %s", name, strings.Join(r.Plan, "; "))
 }
 
+// destroyFlags are those of every command that ends or removes something.
+type destroyFlags struct{ dryRun bool }
+
+func (f *destroyFlags) add(cmd *cobra.Command, a *App) {
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what would go")
+	cmd.Flags().BoolVarP(&a.flags.yes, "yes", "y", false, "do not ask")
+}
+
+// announce says what will go, and whether to go on: not after a dry run.
+func (a *App) announce(cmd *cobra.Command, f destroyFlags, format string, args ...any) (bool, error) {
+	if f.dryRun {
+		fmt.Fprintf(a.Err, format+"\n", args...) // it is what was asked for, also with --quiet
+		return false, nil
+	}
+	a.say(format, args...)
+	err := a.confirm(cmd)
+	return err == nil, err
+}
+
 // confirm asks whether to go on, if a person can answer and --yes is not given.
 func (a *App) confirm(cmd *cobra.Command) error {
 	noInput, _ := cmd.Flags().GetBool("no-input") // false for unknown flags
-	if a.flags.yes || noInput || !isTerminal(a.In) || !isTerminal(a.Err) {
+	switch {
+	case a.flags.yes:
+		return nil
+	case noInput:
+		return usage(cmd, "%s asks before it goes on, and --no-input forbids to: add --yes", cmd.CommandPath())
+	case !isTerminal(a.In) || !isTerminal(a.Err):
 		return nil
 	}
 	fmt.Fprint(a.Err, "Go on? [y/N] ")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 
 	"drover/noun/fault"
@@ -8,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 func (a *App) taskCmd() *cobra.Command {
@@ -143,31 +145,52 @@ func (a *App) showTasks(cmd *cobra.Command, tasks []*droverv1.Task) error {
 }
 
 func (a *App) taskCancelCmd() *cobra.Command {
-	return &cobra.Command{
-		Use: "cancel GUID", Short: "Cancel a pending or running task", Args: needArgs("GUID"),
-		ValidArgsFunction: a.completeNames(1, "task"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.services()
-			if err != nil {
-				return err
-			}
-			_, err = s.Work.CancelTask(cmd.Context(), connect.NewRequest(&droverv1.TaskRequest{RequestId: a.NewID(), Guid: args[0]}))
-			return a.suggest(cmd.Context(), err, "task", args[0])
-		},
-	}
+	cmd := &cobra.Command{Use: "cancel GUID", Short: "Cancel a pending or running task"}
+	return a.endTask(cmd, "Cancelling", func(s *services) taskCall { return s.Work.CancelTask })
 }
 
 func (a *App) taskDeleteCmd() *cobra.Command {
-	return &cobra.Command{
-		Use: "delete GUID", Aliases: []string{"rm", "remove"}, Short: "Delete a completed task", Args: needArgs("GUID"),
-		ValidArgsFunction: a.completeNames(1, "task"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.services()
-			if err != nil {
-				return err
-			}
-			_, err = s.Work.DeleteTask(cmd.Context(), connect.NewRequest(&droverv1.TaskRequest{RequestId: a.NewID(), Guid: args[0]}))
-			return a.suggest(cmd.Context(), err, "task", args[0])
-		},
+	cmd := &cobra.Command{Use: "delete GUID", Aliases: []string{"rm", "remove"}, Short: "Delete a completed task"}
+	return a.endTask(cmd, "Deleting", func(s *services) taskCall { return s.Work.DeleteTask })
+}
+
+type taskCall func(context.Context, *connect.Request[droverv1.TaskRequest]) (*connect.Response[emptypb.Empty], error)
+
+// endTask makes a command that says what it does to a task, and does it.
+func (a *App) endTask(cmd *cobra.Command, doing string, pick func(*services) taskCall) *cobra.Command {
+	var f destroyFlags
+	cmd.Args, cmd.ValidArgsFunction = needArgs("GUID"), a.completeNames(1, "task")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := a.services()
+		if err != nil {
+			return err
+		}
+		t, err := a.findTask(cmd.Context(), s, args[0])
+		if err != nil {
+			return err
+		}
+		if on, err := a.announce(cmd, f, "%s task %s, which is %s", doing, t.Guid, t.State); !on {
+			return err
+		}
+		_, err = pick(s)(cmd.Context(), connect.NewRequest(&droverv1.TaskRequest{RequestId: a.NewID(), Guid: args[0]}))
+		return a.suggest(cmd.Context(), err, "task", args[0])
 	}
+	f.add(cmd, a)
+	return cmd
+}
+
+func (a *App) findTask(ctx context.Context, s *services, guid string) (*droverv1.Task, error) {
+	stream, err := s.Work.ListTasks(ctx, connect.NewRequest(&droverv1.ListTasksRequest{Guid: guid}))
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	if stream.Receive() {
+		return stream.Msg(), nil
+	}
+	if err := stream.Err(); err != nil {
+		return nil, err
+	}
+	missing := fault.New(fault.NotFound, "there is no task %q", guid).Coded(fault.CodeNoSuchTask).Try("drover task list")
+	return nil, a.suggest(ctx, missing, "task", guid)
 }

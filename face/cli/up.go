@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"drover/face/cli/up"
@@ -31,14 +32,18 @@ no root.`,
 
 func (a *App) downCmd() *cobra.Command {
 	var purge bool
+	var f destroyFlags
 	cmd := &cobra.Command{
 		Use: "down", Short: "Stop what up started on this host", Args: needArgs(),
 		Long: `Stop what up started on this host: the server, the machines, and everything
 that runs on them. The state stays for the next up, unless --purge is given.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			what := "This ends everything that runs here; the state stays in " + a.dataDir() + "."
 			if purge {
-				a.say("This ends everything that runs here and removes %s and the credentials in %s.", a.dataDir(), a.configDir())
-				if err := a.confirm(cmd); err != nil {
+				what = fmt.Sprintf("This ends everything that runs here and removes %s and the credentials in %s.", a.dataDir(), a.configDir())
+			}
+			if purge || f.dryRun {
+				if on, err := a.announce(cmd, f, "%s", what); !on {
 					return err
 				}
 			}
@@ -52,7 +57,7 @@ that runs on them. The state stays for the next up, unless --purge is given.`,
 		},
 	}
 	cmd.Flags().BoolVar(&purge, "purge", false, "also remove the data and the credentials")
-	cmd.Flags().BoolVarP(&a.flags.yes, "yes", "y", false, "do not ask")
+	f.add(cmd, a)
 	return cmd
 }
 

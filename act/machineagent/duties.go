@@ -11,6 +11,7 @@ import (
 	"drover/internal/loop"
 	"drover/noun/entity"
 	"drover/noun/fault"
+	"drover/noun/work"
 	"drover/wire/droverv1"
 )
 
@@ -43,6 +44,9 @@ func (a *Agent) Step(ctx context.Context, key string) (loop.Next, error) {
 	if a.cfg.Cell != nil {
 		a.cfg.Cell.Evacuate(m.GetCellEvacuating() || dying)
 	}
+	if a.cfg.Hold != nil {
+		a.cfg.Hold(reserved(units))
+	}
 	if !connected {
 		return loop.Next{}, nil
 	}
@@ -58,6 +62,17 @@ func (a *Agent) Step(ctx context.Context, key string) (loop.Next, error) {
 		return loop.Next{At: a.cfg.Now().Add(dutyAgain)}, nil
 	}
 	return loop.Next{}, nil
+}
+
+// reserved is what the machine's units set aside of its cell: their constraints
+// (SEMANTICS 38). Subordinates live in what their principals have.
+func reserved(units []*droverv1.UnitState) (sum work.Resources) {
+	for _, u := range units {
+		if c := u.GetConstraints(); u.GetPrincipal() == "" {
+			sum = sum.Add(work.Resources{MemoryMB: c.GetMemoryMb(), DiskMB: c.GetDiskMb()})
+		}
+	}
+	return sum
 }
 
 // deploy does a host's duties for its principals; those for subordinates are

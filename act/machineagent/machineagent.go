@@ -25,6 +25,7 @@ import (
 	"drover/act/unitagent"
 	"drover/internal/loop"
 	"drover/noun/entity"
+	"drover/noun/work"
 	"drover/wire/droverv1"
 )
 
@@ -60,6 +61,7 @@ type Config struct {
 	Cell       Cell
 	// ContainerLog writes the log of an instance ("web/3") or task ("task:hello").
 	ContainerLog func(ctx context.Context, target string, lines int, follow bool, w io.Writer) error
+	Hold         func(work.Resources)                  // what the units reserve on the cell; may be nil
 	Facts        func() *droverv1.ReportMachineRequest // BootId is filled in
 	UseServers   func(servers ...string)               // the leader first; may be nil
 	Runner       unitagent.Runner                      // nil: real processes

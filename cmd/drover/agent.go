@@ -219,6 +219,7 @@ func newAgent(o cli.AgentOptions, c *client.Client, id pki.Identity, log *slog.L
 		ContainerLog: func(ctx context.Context, target string, lines int, follow bool, w io.Writer) error {
 			return a.executor.Log(ctx, executor.LogQuery{Target: target, Lines: lines, Follow: follow}, w)
 		},
+		Hold: a.executor.Hold,
 		Facts: func() *droverv1.ReportMachineRequest {
 			return &droverv1.ReportMachineRequest{
 				Address: o.Address, Cpus: int32(have.CPUs), MemoryMb: have.MemoryMB, DiskMb: have.DiskMB,

@@ -596,6 +596,7 @@ type UnitState struct {
 	Workload          *StatusValue           `protobuf:"bytes,25,opt,name=workload,proto3" json:"workload,omitempty"`
 	Ports             []*Port                `protobuf:"bytes,26,rep,name=ports,proto3" json:"ports,omitempty"`
 	ApplicationStatus *StatusValue           `protobuf:"bytes,27,opt,name=application_status,json=applicationStatus,proto3" json:"application_status,omitempty"`
+	Constraints       *Constraints           `protobuf:"bytes,28,opt,name=constraints,proto3" json:"constraints,omitempty"` // what it reserves on the machine's cell
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -815,6 +816,13 @@ func (x *UnitState) GetPorts() []*Port {
 func (x *UnitState) GetApplicationStatus() *StatusValue {
 	if x != nil {
 		return x.ApplicationStatus
+	}
+	return nil
+}
+
+func (x *UnitState) GetConstraints() *Constraints {
+	if x != nil {
+		return x.Constraints
 	}
 	return nil
 }
@@ -3325,7 +3333,7 @@ const file_drover_v1_agent_proto_rawDesc = "" +
 	"\vConfigValue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\tR\x05value\"\xd1\a\n" +
+	"\x05value\x18\x03 \x01(\tR\x05value\"\x8b\b\n" +
 	"\tUnitState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -3356,7 +3364,8 @@ const file_drover_v1_agent_proto_rawDesc = "" +
 	"\afailure\x18\x18 \x01(\v2\x16.drover.v1.HookFailureR\afailure\x122\n" +
 	"\bworkload\x18\x19 \x01(\v2\x16.drover.v1.StatusValueR\bworkload\x12%\n" +
 	"\x05ports\x18\x1a \x03(\v2\x0f.drover.v1.PortR\x05ports\x12E\n" +
-	"\x12application_status\x18\x1b \x01(\v2\x16.drover.v1.StatusValueR\x11applicationStatus\":\n" +
+	"\x12application_status\x18\x1b \x01(\v2\x16.drover.v1.StatusValueR\x11applicationStatus\x128\n" +
+	"\vconstraints\x18\x1c \x01(\v2\x16.drover.v1.ConstraintsR\vconstraints\":\n" +
 	"\x10SubordinateState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\tR\x04life\"\x92\x03\n" +
@@ -3660,10 +3669,11 @@ var file_drover_v1_agent_proto_goTypes = []any{
 	(*HookFailure)(nil),            // 45: drover.v1.HookFailure
 	(*StatusValue)(nil),            // 46: drover.v1.StatusValue
 	(*Port)(nil),                   // 47: drover.v1.Port
-	(*Spec)(nil),                   // 48: drover.v1.Spec
-	(*Resources)(nil),              // 49: drover.v1.Resources
-	(*NetInfo)(nil),                // 50: drover.v1.NetInfo
-	(*emptypb.Empty)(nil),          // 51: google.protobuf.Empty
+	(*Constraints)(nil),            // 48: drover.v1.Constraints
+	(*Spec)(nil),                   // 49: drover.v1.Spec
+	(*Resources)(nil),              // 50: drover.v1.Resources
+	(*NetInfo)(nil),                // 51: drover.v1.NetInfo
+	(*emptypb.Empty)(nil),          // 52: google.protobuf.Empty
 }
 var file_drover_v1_agent_proto_depIdxs = []int32{
 	2,  // 0: drover.v1.FeedResponse.deltas:type_name -> drover.v1.Delta
@@ -3684,75 +3694,76 @@ var file_drover_v1_agent_proto_depIdxs = []int32{
 	46, // 15: drover.v1.UnitState.workload:type_name -> drover.v1.StatusValue
 	47, // 16: drover.v1.UnitState.ports:type_name -> drover.v1.Port
 	46, // 17: drover.v1.UnitState.application_status:type_name -> drover.v1.StatusValue
-	11, // 18: drover.v1.WorkBatch.items:type_name -> drover.v1.WorkItem
-	48, // 19: drover.v1.WorkItem.spec:type_name -> drover.v1.Spec
-	49, // 20: drover.v1.CellReport.capacity:type_name -> drover.v1.Resources
-	49, // 21: drover.v1.CellReport.reserved:type_name -> drover.v1.Resources
-	15, // 22: drover.v1.HeartbeatRequest.cell:type_name -> drover.v1.CellReport
-	46, // 23: drover.v1.ReportUnitRequest.agent:type_name -> drover.v1.StatusValue
-	45, // 24: drover.v1.ReportUnitRequest.failure:type_name -> drover.v1.HookFailure
-	46, // 25: drover.v1.SetStatusRequest.workload:type_name -> drover.v1.StatusValue
-	41, // 26: drover.v1.ScopeRequest.settings:type_name -> drover.v1.ScopeRequest.SettingsEntry
-	27, // 27: drover.v1.CommitHookRequest.settings:type_name -> drover.v1.SettingsWrite
-	47, // 28: drover.v1.CommitHookRequest.open:type_name -> drover.v1.Port
-	47, // 29: drover.v1.CommitHookRequest.close:type_name -> drover.v1.Port
-	42, // 30: drover.v1.SettingsWrite.set:type_name -> drover.v1.SettingsWrite.SetEntry
-	43, // 31: drover.v1.ReadSettingsResponse.values:type_name -> drover.v1.ReadSettingsResponse.ValuesEntry
-	32, // 32: drover.v1.AckWorkRequest.refused:type_name -> drover.v1.Refusal
-	15, // 33: drover.v1.AckWorkRequest.cell:type_name -> drover.v1.CellReport
-	34, // 34: drover.v1.ApplyStepsRequest.steps:type_name -> drover.v1.Step
-	50, // 35: drover.v1.Step.net:type_name -> drover.v1.NetInfo
-	36, // 36: drover.v1.ApplyStepsResponse.results:type_name -> drover.v1.StepResult
-	44, // 37: drover.v1.StepResult.instance:type_name -> drover.v1.ActualLRP
-	44, // 38: drover.v1.StepResult.evacuating:type_name -> drover.v1.ActualLRP
-	9,  // 39: drover.v1.StepResult.task:type_name -> drover.v1.TaskState
-	0,  // 40: drover.v1.AgentService.Feed:input_type -> drover.v1.FeedRequest
-	16, // 41: drover.v1.AgentService.Heartbeat:input_type -> drover.v1.HeartbeatRequest
-	18, // 42: drover.v1.AgentService.Goodbye:input_type -> drover.v1.GoodbyeRequest
-	19, // 43: drover.v1.AgentService.ReportMachine:input_type -> drover.v1.ReportMachineRequest
-	51, // 44: drover.v1.AgentService.SetMachineDead:input_type -> google.protobuf.Empty
-	20, // 45: drover.v1.AgentService.SetUnitDeployed:input_type -> drover.v1.UnitRequest
-	20, // 46: drover.v1.AgentService.RemoveUnit:input_type -> drover.v1.UnitRequest
-	20, // 47: drover.v1.AgentService.NewIncarnation:input_type -> drover.v1.UnitRequest
-	22, // 48: drover.v1.AgentService.ReportUnit:input_type -> drover.v1.ReportUnitRequest
-	23, // 49: drover.v1.AgentService.SetStatus:input_type -> drover.v1.SetStatusRequest
-	24, // 50: drover.v1.AgentService.EnterScope:input_type -> drover.v1.ScopeRequest
-	24, // 51: drover.v1.AgentService.LeaveScope:input_type -> drover.v1.ScopeRequest
-	20, // 52: drover.v1.AgentService.DestroyUnit:input_type -> drover.v1.UnitRequest
-	20, // 53: drover.v1.AgentService.SetUnitDead:input_type -> drover.v1.UnitRequest
-	26, // 54: drover.v1.AgentService.CommitHook:input_type -> drover.v1.CommitHookRequest
-	20, // 55: drover.v1.AgentService.ClearResolved:input_type -> drover.v1.UnitRequest
-	29, // 56: drover.v1.AgentService.ReadSettings:input_type -> drover.v1.ReadSettingsRequest
-	31, // 57: drover.v1.AgentService.AckWork:input_type -> drover.v1.AckWorkRequest
-	33, // 58: drover.v1.AgentService.ApplySteps:input_type -> drover.v1.ApplyStepsRequest
-	37, // 59: drover.v1.AgentService.FetchCharm:input_type -> drover.v1.FetchCharmRequest
-	39, // 60: drover.v1.AgentService.SendLog:input_type -> drover.v1.SendLogRequest
-	1,  // 61: drover.v1.AgentService.Feed:output_type -> drover.v1.FeedResponse
-	17, // 62: drover.v1.AgentService.Heartbeat:output_type -> drover.v1.HeartbeatResponse
-	51, // 63: drover.v1.AgentService.Goodbye:output_type -> google.protobuf.Empty
-	51, // 64: drover.v1.AgentService.ReportMachine:output_type -> google.protobuf.Empty
-	51, // 65: drover.v1.AgentService.SetMachineDead:output_type -> google.protobuf.Empty
-	51, // 66: drover.v1.AgentService.SetUnitDeployed:output_type -> google.protobuf.Empty
-	51, // 67: drover.v1.AgentService.RemoveUnit:output_type -> google.protobuf.Empty
-	21, // 68: drover.v1.AgentService.NewIncarnation:output_type -> drover.v1.NewIncarnationResponse
-	51, // 69: drover.v1.AgentService.ReportUnit:output_type -> google.protobuf.Empty
-	51, // 70: drover.v1.AgentService.SetStatus:output_type -> google.protobuf.Empty
-	25, // 71: drover.v1.AgentService.EnterScope:output_type -> drover.v1.EnterScopeResponse
-	51, // 72: drover.v1.AgentService.LeaveScope:output_type -> google.protobuf.Empty
-	51, // 73: drover.v1.AgentService.DestroyUnit:output_type -> google.protobuf.Empty
-	51, // 74: drover.v1.AgentService.SetUnitDead:output_type -> google.protobuf.Empty
-	28, // 75: drover.v1.AgentService.CommitHook:output_type -> drover.v1.CommitHookResponse
-	51, // 76: drover.v1.AgentService.ClearResolved:output_type -> google.protobuf.Empty
-	30, // 77: drover.v1.AgentService.ReadSettings:output_type -> drover.v1.ReadSettingsResponse
-	51, // 78: drover.v1.AgentService.AckWork:output_type -> google.protobuf.Empty
-	35, // 79: drover.v1.AgentService.ApplySteps:output_type -> drover.v1.ApplyStepsResponse
-	38, // 80: drover.v1.AgentService.FetchCharm:output_type -> drover.v1.FetchCharmResponse
-	51, // 81: drover.v1.AgentService.SendLog:output_type -> google.protobuf.Empty
-	61, // [61:82] is the sub-list for method output_type
-	40, // [40:61] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	48, // 18: drover.v1.UnitState.constraints:type_name -> drover.v1.Constraints
+	11, // 19: drover.v1.WorkBatch.items:type_name -> drover.v1.WorkItem
+	49, // 20: drover.v1.WorkItem.spec:type_name -> drover.v1.Spec
+	50, // 21: drover.v1.CellReport.capacity:type_name -> drover.v1.Resources
+	50, // 22: drover.v1.CellReport.reserved:type_name -> drover.v1.Resources
+	15, // 23: drover.v1.HeartbeatRequest.cell:type_name -> drover.v1.CellReport
+	46, // 24: drover.v1.ReportUnitRequest.agent:type_name -> drover.v1.StatusValue
+	45, // 25: drover.v1.ReportUnitRequest.failure:type_name -> drover.v1.HookFailure
+	46, // 26: drover.v1.SetStatusRequest.workload:type_name -> drover.v1.StatusValue
+	41, // 27: drover.v1.ScopeRequest.settings:type_name -> drover.v1.ScopeRequest.SettingsEntry
+	27, // 28: drover.v1.CommitHookRequest.settings:type_name -> drover.v1.SettingsWrite
+	47, // 29: drover.v1.CommitHookRequest.open:type_name -> drover.v1.Port
+	47, // 30: drover.v1.CommitHookRequest.close:type_name -> drover.v1.Port
+	42, // 31: drover.v1.SettingsWrite.set:type_name -> drover.v1.SettingsWrite.SetEntry
+	43, // 32: drover.v1.ReadSettingsResponse.values:type_name -> drover.v1.ReadSettingsResponse.ValuesEntry
+	32, // 33: drover.v1.AckWorkRequest.refused:type_name -> drover.v1.Refusal
+	15, // 34: drover.v1.AckWorkRequest.cell:type_name -> drover.v1.CellReport
+	34, // 35: drover.v1.ApplyStepsRequest.steps:type_name -> drover.v1.Step
+	51, // 36: drover.v1.Step.net:type_name -> drover.v1.NetInfo
+	36, // 37: drover.v1.ApplyStepsResponse.results:type_name -> drover.v1.StepResult
+	44, // 38: drover.v1.StepResult.instance:type_name -> drover.v1.ActualLRP
+	44, // 39: drover.v1.StepResult.evacuating:type_name -> drover.v1.ActualLRP
+	9,  // 40: drover.v1.StepResult.task:type_name -> drover.v1.TaskState
+	0,  // 41: drover.v1.AgentService.Feed:input_type -> drover.v1.FeedRequest
+	16, // 42: drover.v1.AgentService.Heartbeat:input_type -> drover.v1.HeartbeatRequest
+	18, // 43: drover.v1.AgentService.Goodbye:input_type -> drover.v1.GoodbyeRequest
+	19, // 44: drover.v1.AgentService.ReportMachine:input_type -> drover.v1.ReportMachineRequest
+	52, // 45: drover.v1.AgentService.SetMachineDead:input_type -> google.protobuf.Empty
+	20, // 46: drover.v1.AgentService.SetUnitDeployed:input_type -> drover.v1.UnitRequest
+	20, // 47: drover.v1.AgentService.RemoveUnit:input_type -> drover.v1.UnitRequest
+	20, // 48: drover.v1.AgentService.NewIncarnation:input_type -> drover.v1.UnitRequest
+	22, // 49: drover.v1.AgentService.ReportUnit:input_type -> drover.v1.ReportUnitRequest
+	23, // 50: drover.v1.AgentService.SetStatus:input_type -> drover.v1.SetStatusRequest
+	24, // 51: drover.v1.AgentService.EnterScope:input_type -> drover.v1.ScopeRequest
+	24, // 52: drover.v1.AgentService.LeaveScope:input_type -> drover.v1.ScopeRequest
+	20, // 53: drover.v1.AgentService.DestroyUnit:input_type -> drover.v1.UnitRequest
+	20, // 54: drover.v1.AgentService.SetUnitDead:input_type -> drover.v1.UnitRequest
+	26, // 55: drover.v1.AgentService.CommitHook:input_type -> drover.v1.CommitHookRequest
+	20, // 56: drover.v1.AgentService.ClearResolved:input_type -> drover.v1.UnitRequest
+	29, // 57: drover.v1.AgentService.ReadSettings:input_type -> drover.v1.ReadSettingsRequest
+	31, // 58: drover.v1.AgentService.AckWork:input_type -> drover.v1.AckWorkRequest
+	33, // 59: drover.v1.AgentService.ApplySteps:input_type -> drover.v1.ApplyStepsRequest
+	37, // 60: drover.v1.AgentService.FetchCharm:input_type -> drover.v1.FetchCharmRequest
+	39, // 61: drover.v1.AgentService.SendLog:input_type -> drover.v1.SendLogRequest
+	1,  // 62: drover.v1.AgentService.Feed:output_type -> drover.v1.FeedResponse
+	17, // 63: drover.v1.AgentService.Heartbeat:output_type -> drover.v1.HeartbeatResponse
+	52, // 64: drover.v1.AgentService.Goodbye:output_type -> google.protobuf.Empty
+	52, // 65: drover.v1.AgentService.ReportMachine:output_type -> google.protobuf.Empty
+	52, // 66: drover.v1.AgentService.SetMachineDead:output_type -> google.protobuf.Empty
+	52, // 67: drover.v1.AgentService.SetUnitDeployed:output_type -> google.protobuf.Empty
+	52, // 68: drover.v1.AgentService.RemoveUnit:output_type -> google.protobuf.Empty
+	21, // 69: drover.v1.AgentService.NewIncarnation:output_type -> drover.v1.NewIncarnationResponse
+	52, // 70: drover.v1.AgentService.ReportUnit:output_type -> google.protobuf.Empty
+	52, // 71: drover.v1.AgentService.SetStatus:output_type -> google.protobuf.Empty
+	25, // 72: drover.v1.AgentService.EnterScope:output_type -> drover.v1.EnterScopeResponse
+	52, // 73: drover.v1.AgentService.LeaveScope:output_type -> google.protobuf.Empty
+	52, // 74: drover.v1.AgentService.DestroyUnit:output_type -> google.protobuf.Empty
+	52, // 75: drover.v1.AgentService.SetUnitDead:output_type -> google.protobuf.Empty
+	28, // 76: drover.v1.AgentService.CommitHook:output_type -> drover.v1.CommitHookResponse
+	52, // 77: drover.v1.AgentService.ClearResolved:output_type -> google.protobuf.Empty
+	30, // 78: drover.v1.AgentService.ReadSettings:output_type -> drover.v1.ReadSettingsResponse
+	52, // 79: drover.v1.AgentService.AckWork:output_type -> google.protobuf.Empty
+	35, // 80: drover.v1.AgentService.ApplySteps:output_type -> drover.v1.ApplyStepsResponse
+	38, // 81: drover.v1.AgentService.FetchCharm:output_type -> drover.v1.FetchCharmResponse
+	52, // 82: drover.v1.AgentService.SendLog:output_type -> google.protobuf.Empty
+	62, // [62:83] is the sub-list for method output_type
+	41, // [41:62] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_drover_v1_agent_proto_init() }

@@ -58,6 +58,7 @@ func (s *Source) unitState(v *store.View, m Machine, u entity.Unit) *droverv1.Un
 		Leader: app.Leader == u.Name, Forced: u.Forced, Workflow: string(u.Workflow), Address: machine.Address,
 		MaxHookRetries: int32(MaxHookRetries(model)), Failure: convert.FailureToWire(u.Failure),
 		Workload: convert.StatusToWire(u.Workload), Ports: convert.PortsToWire(u.Ports),
+		Constraints: convert.ConstraintsToWire(app.Constraints),
 	}
 	if app.Life != 0 {
 		state.ApplicationLife = app.Life.String()

@@ -170,3 +170,23 @@ func TestAMachineWhoseSupervisorIsKilledBootsAgain(t *testing.T) {
 		c.onlyLast(fmt.Sprintf("starts.web.%d", i))
 	}
 }
+
+func TestUnitsReserveTheirConstraintsOnTheCell(t *testing.T) {
+	c := start(t)
+	st, err := c.status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const little = 64
+	c.must("deploy", c.plain(), "--to", "0", "--constraints", fmt.Sprintf("mem=%dM", machine(st, "0").MemoryMb-little))
+	c.settled(20*time.Second, "plain/0")
+	c.must("lrp", "desire", "big", "--memory", "100", "--", "/bin/sleep", "1000")
+	c.sees(20*time.Second, "it finds no room", func(st *droverv1.StatusResponse) error {
+		if len(st.Lrps) != 1 || st.Lrps[0].Indexes[0].State != "UNCLAIMED" || st.Lrps[0].Indexes[0].Note == "" {
+			return fmt.Errorf("it is %v", st.Lrps)
+		}
+		return nil
+	})
+	c.must("remove-unit", "plain/0", "--yes")
+	c.running(20*time.Second, "big", 1)
+}

@@ -150,6 +150,16 @@ func (u *Upload) Keep() (string, error) {
 	return digest, syncDir(u.store.dir)
 }
 
+// KeepAs is Keep for a blob whose digest is known: other content is refused with
+// kind Invalid.
+func (u *Upload) KeepAs(want string) error {
+	if got := hex.EncodeToString(u.sum.Sum(nil)); got != want {
+		return fault.New(fault.Invalid, "the archive is not what was announced").Why("its digest is %.12s, not %.12s", got, want)
+	}
+	_, err := u.Keep()
+	return err
+}
+
 // Close ends the upload and removes what was not kept.
 func (u *Upload) Close() error {
 	err := u.f.Close()
@@ -170,8 +180,8 @@ func (s *Store) Put(r io.Reader, max int64, want string) (digest string, size in
 	if _, err := io.Copy(u, r); err != nil {
 		return "", 0, err
 	}
-	if got := hex.EncodeToString(u.sum.Sum(nil)); want != "" && got != want {
-		return "", 0, fault.New(fault.Invalid, "the archive is not what was announced").Why("its digest is %.12s, not %.12s", got, want)
+	if want != "" {
+		return want, u.size, u.KeepAs(want)
 	}
 	digest, err = u.Keep()
 	return digest, u.size, err

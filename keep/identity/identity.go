@@ -50,6 +50,7 @@ type Identity struct {
 	users   *store.Table[User]
 	revoked *store.Table[Revocation]
 	audits  *store.Table[Audit]
+	servers *store.Table[Server]
 }
 
 const clusterKey = "cluster"
@@ -64,6 +65,7 @@ func New(schema *store.Schema) *Identity {
 		users:   store.Add(schema, store.Def[User]{Name: "user", Version: 1, Key: func(u *User) string { return u.Name }}),
 		revoked: store.Add(schema, store.Def[Revocation]{Name: "revocation", Version: 1, Key: func(r *Revocation) string { return r.Serial }}),
 		audits:  store.Add(schema, store.Def[Audit]{Name: "audit", Version: 1, Key: func(a *Audit) string { return auditKey(a.Number) }}),
+		servers: newServers(schema),
 	}
 }
 

@@ -56,6 +56,10 @@ func (s *Server) standing(view store.Reader, id pki.Identity, leaf *x509.Certifi
 	case pki.RoleMachine:
 		return "", s.checkMachine(view, id, leaf)
 	case pki.RoleServer:
+		if row, ok := s.cfg.Identity.Server(view, id.Name); !ok || row.Serial != leaf.SerialNumber.Text(16) {
+			return "", fault.New(fault.Denied, "server %s is not part of this cluster", id.Name).
+				Why("it was removed").Try("drover join-token --role server")
+		}
 	}
 	return "", nil
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 
 	"connectrpc.com/connect"
@@ -63,25 +62,9 @@ func (m *modelService) UploadCharm(ctx context.Context, stream *connect.ClientSt
 const chunk = 256 << 10
 
 // FetchCharm sends an archive to a machine that has a unit of it.
-func (a *agentService) FetchCharm(_ context.Context, req *connect.Request[droverv1.FetchCharmRequest], stream *connect.ServerStream[droverv1.FetchCharmResponse]) error {
-	r, err := a.cfg.Blobs.Open(req.Msg.GetSha())
-	if err != nil {
+func (a *agentService) FetchCharm(ctx context.Context, req *connect.Request[droverv1.FetchCharmRequest], stream *connect.ServerStream[droverv1.FetchCharmResponse]) error {
+	if err := a.have(ctx, req.Msg.GetSha()); err != nil {
 		return err
 	}
-	defer r.Close()
-	for {
-		buf := make([]byte, chunk)
-		n, err := io.ReadFull(r, buf)
-		if n > 0 {
-			if err := stream.Send(&droverv1.FetchCharmResponse{Chunk: buf[:n]}); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return a.sendBlob(req.Msg.GetSha(), func(data []byte) error { return stream.Send(&droverv1.FetchCharmResponse{Chunk: data}) })
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sort"
 
@@ -22,9 +23,21 @@ func (c *serverService) Info(ctx context.Context, _ *connect.Request[emptypb.Emp
 	l := c.cfg.Store.Leadership()
 	return connect.NewResponse(&droverv1.ServerInfo{
 		Cluster: cluster.Name, ClusterId: cluster.ID, Server: c.cfg.Name, Leader: l.Leader, Epoch: l.Epoch,
-		Revision: uint64(view.Revision()), Version: c.cfg.Version, Now: int64(c.now()), Storage: c.cfg.Storage,
-		Ready: c.ready.Load(), You: callerOf(ctx).String(),
+		Revision: uint64(view.Revision()), Version: c.cfg.Version, Now: int64(c.now()), Storage: c.storage(),
+		Ready: c.working(), You: callerOf(ctx).String(), Servers: c.cfg.Servers(),
 	}), nil
+}
+
+// storage says in words where the state lies.
+func (s *Server) storage() string {
+	all, err := s.members()
+	switch {
+	case s.cfg.Members == nil || err != nil:
+		return s.cfg.Storage
+	case len(all) == 1:
+		return "raft, 1 server, " + s.cfg.Storage
+	}
+	return fmt.Sprintf("raft, %d servers, %s", len(all), s.cfg.Storage)
 }
 
 // maxNames bounds what completion gets.
@@ -74,6 +87,14 @@ func (c *serverService) Names(_ context.Context, req *connect.Request[droverv1.N
 			if !add(string(t.GUID)) {
 				break
 			}
+		}
+	case "server":
+		all, err := c.members()
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range all {
+			add(m.Name)
 		}
 	case "cell":
 		for cell := range c.cfg.Board.AllCells(view) {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -50,9 +51,7 @@ func (s *Server) door(next http.Handler) http.Handler {
 		}
 		l := s.cfg.Store.Leadership()
 		if g, known := grants[r.URL.Path]; known && !g.any && !l.Leading {
-			if l.Address != "" {
-				w.Header().Set(convert.LeaderHeader, l.Address)
-			}
+			w.Header().Set(convert.LeaderHeader, cmp.Or(l.Address, convert.NoLeader))
 			_ = errs.Write(w, r, convert.ConnectError(store.NotLeader(l.Leader, l.Address))) // as above
 			return
 		}
@@ -109,6 +108,7 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		if err != nil {
 			return nil, i.s.outward(ctx, req.Spec().Procedure, err)
 		}
+		i.s.tellServers(resp.Header())
 		return resp, nil
 	}
 }
@@ -120,11 +120,18 @@ func (i *interceptor) WrapStreamingClient(next connect.StreamingClientFunc) conn
 func (i *interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) (err error) {
 		defer i.s.recovered(conn.Spec().Procedure, &err)
+		i.s.tellServers(conn.ResponseHeader())
 		if err := next(ctx, &checkedConn{StreamingHandlerConn: conn, ctx: ctx, s: i.s, checked: i.s.cfg.Now()}); err != nil {
 			return i.s.outward(ctx, conn.Spec().Procedure, err)
 		}
 		return nil
 	}
+}
+
+// tellServers adds to an answer where the servers are, so that clients know the
+// others when this one is gone.
+func (s *Server) tellServers(h http.Header) {
+	h.Set(convert.ServersHeader, strings.Join(s.cfg.Servers(), " "))
 }
 
 // checkedConn checks each message of a stream as it is read, and now and then
@@ -190,8 +197,8 @@ func (s *Server) outward(ctx context.Context, procedure string, err error) error
 	}
 	ce = convert.ConnectError(err)
 	var other *store.NotLeaderError
-	if errors.As(err, &other) && other.Address != "" {
-		ce.Meta().Set(convert.LeaderHeader, other.Address)
+	if errors.As(err, &other) {
+		ce.Meta().Set(convert.LeaderHeader, cmp.Or(other.Address, convert.NoLeader))
 	}
 	return ce
 }

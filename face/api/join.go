@@ -60,8 +60,12 @@ func (s *Server) newToken(tx *store.Txn, row identity.Token, ttl time.Duration) 
 // CreateToken makes a join token for a machine that exists, or for a new one.
 func (c *serverService) CreateToken(ctx context.Context, req *connect.Request[droverv1.CreateTokenRequest]) (*connect.Response[droverv1.CreateTokenResponse], error) {
 	q := req.Msg
-	if q.GetRole() != "" && q.GetRole() != string(pki.RoleMachine) {
-		return nil, fault.New(fault.Invalid, "cannot make a token for role %q", q.GetRole()).Why("the role must be \"machine\"")
+	role, err := tokenRole(q.GetRole())
+	if err != nil {
+		return nil, err
+	}
+	if role == pki.RoleServer && q.GetMachine() != "" {
+		return nil, fault.New(fault.Invalid, "a server's token names no machine")
 	}
 	ttl := time.Duration(q.GetTtlSeconds()) * time.Second
 	switch {
@@ -77,7 +81,10 @@ func (c *serverService) CreateToken(ctx context.Context, req *connect.Request[dr
 		if err != nil {
 			return nil, err
 		}
-		row := identity.Token{Role: pki.RoleMachine, Model: model, By: callerOf(ctx).String()}
+		row := identity.Token{Role: role, Model: model, By: callerOf(ctx).String()}
+		if role == pki.RoleServer {
+			row.Model = ""
+		}
 		if id := entity.MachineID(q.GetMachine()); id != "" {
 			m, ok := c.cfg.Registry.Machine(tx, model, id)
 			if !ok {
@@ -92,6 +99,17 @@ func (c *serverService) CreateToken(ctx context.Context, req *connect.Request[dr
 		c.record(ctx, tx, req)
 		return &droverv1.CreateTokenResponse{Token: token.String(), Expires: int64(c.now().Add(ttl))}, nil
 	})
+}
+
+func tokenRole(text string) (pki.Role, error) {
+	switch role := pki.Role(text); role {
+	case "":
+		return pki.RoleMachine, nil
+	case pki.RoleMachine, pki.RoleServer:
+		return role, nil
+	default:
+		return "", fault.New(fault.Invalid, "cannot make a token for role %q", cutText(text, 100)).Why("the role must be \"machine\" or \"server\"")
+	}
 }
 
 // Join spends a token: the machine's row is bound to the key of the request, or
@@ -117,10 +135,20 @@ func (j *joinService) Join(ctx context.Context, req *connect.Request[droverv1.Jo
 		return nil, fault.New(fault.Denied, "the join token is for another cluster").
 			Why("its digest is not that of this cluster's authority").Try("drover join-token")
 	}
+	role, err := tokenRole(q.GetRole())
+	if err != nil {
+		return nil, err
+	}
+	if role == pki.RoleServer {
+		return j.joinServer(ctx, q, token, public, ca)
+	}
 	return update(ctx, j.Server, func(tx *store.Txn) (*droverv1.JoinResponse, error) {
 		row, err := j.cfg.Identity.SpendToken(tx, j.now(), token.Hash(), q.GetHostname())
 		if err != nil {
 			return nil, err
+		}
+		if row.Role != pki.RoleMachine {
+			return nil, wrongToken("server", "machine", "drover join-token")
 		}
 		m, err := j.joining(tx, row, q)
 		if err != nil {

@@ -161,7 +161,7 @@ func (l *lab) dial(cfg client.Config) *client.Client {
 	if cfg.CA == nil {
 		cfg.CA = l.founding.Pair.CA
 	}
-	cfg.Now = l.clock.Now
+	cfg.Now, cfg.Patience = l.clock.Now, time.Millisecond
 	c, err := client.Dial(cfg)
 	if err != nil {
 		l.Fatal(err)

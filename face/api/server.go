@@ -39,9 +39,11 @@ type Config struct {
 
 	Name     string                   // of this server
 	Address  string                   // host:port under which it is reached
-	Storage  string                   // in words: "raft, 1 server, /data"
+	Storage  string                   // where the state lies
 	Version  string                   // of the program
-	Servers  func() []string          // host:port, the leader first; nil: Address
+	Servers  func() []string          // host:port, the leader first; nil: what Members say
+	Members  Members                  // nil: this server is alone
+	Peers    Peers                    // nil: other servers are not reached
 	Presence func() *presence.Tracker // of the present reign; nil when this server does not lead
 	Answered func(Answer)             // hears what cells answer to work; nil: nobody does
 	Now      func() time.Time
@@ -74,10 +76,11 @@ func New(cfg Config) (*Server, error) {
 	if cfg.NewID == nil {
 		cfg.NewID = randomID
 	}
+	s := &Server{hub: feed.NewHub(), logs: newRelay()}
 	if cfg.Servers == nil {
-		cfg.Servers = func() []string { return []string{cfg.Address} }
+		cfg.Servers = func() []string { return s.addresses() }
 	}
-	s := &Server{cfg: cfg, hub: feed.NewHub(), logs: newRelay(), begun: cfg.Now()}
+	s.cfg, s.begun = cfg, cfg.Now()
 	s.source = &feed.Source{
 		Store: cfg.Store, Registry: cfg.Registry, Board: cfg.Board, Servers: cfg.Servers, Log: cfg.Log,
 		Cluster: func(r store.Reader) string { c, _ := cfg.Identity.Cluster(r); return c.ID },
@@ -99,8 +102,15 @@ func (s *Server) Hub() *feed.Hub { return s.hub }
 // Source computes feeds: a simulation opens cursors on it.
 func (s *Server) Source() *feed.Source { return s.source }
 
-// SetReady says whether the server does its work: /healthz and Info tell.
+// SetReady says whether the leader's loops run: /healthz and Info tell.
 func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
+
+// working reports whether the server does its work: it leads and its loops run, or
+// it follows a leader.
+func (s *Server) working() bool {
+	l := s.cfg.Store.Leadership()
+	return s.ready.Load() || !l.Leading && l.Leader != ""
+}
 
 func (s *Server) now() when.Instant { return when.Of(s.cfg.Now()) }
 
@@ -141,7 +151,7 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	if !s.ready.Load() {
+	if !s.working() {
 		http.Error(w, "not ready", http.StatusServiceUnavailable)
 		return
 	}

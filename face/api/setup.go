@@ -33,6 +33,8 @@ type Founding struct {
 	Pair    *pki.Pair
 	Seal    identity.SealKey
 	Cluster identity.Cluster
+	Address string   // where the server is reached; set by the caller
+	Joined  []string // the servers that it joined; nil: it founded the cluster
 }
 
 // Prepare reads the identity folder of a server, or makes it with the authority
@@ -51,6 +53,14 @@ func Prepare(dir, cluster, server string, now time.Time, newID func() string) (*
 		return nil, err
 	}
 	pair, err := pki.LoadPair(dir, serverFile)
+	joined, jerr := joinedServers(dir)
+	if jerr != nil {
+		return nil, jerr
+	}
+	if errors.Is(err, fs.ErrNotExist) && joined != nil {
+		return nil, fault.New(fault.Conflict, "the join of this server was not completed").
+			Why("%s holds a part of its identity", dir).Try("drover join-token --role server", "drover server --join TOKEN")
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return found(dir, cluster, server, seal, now, newID())
 	}
@@ -69,7 +79,7 @@ func Prepare(dir, cluster, server string, now time.Time, newID func() string) (*
 		return nil, err
 	}
 	row := identity.Cluster{ID: pki.ClusterOf(pair.CA), Name: strings.TrimSpace(string(name)), CA: pair.CA.Raw, SealedKey: sealed}
-	return &Founding{Pair: pair, Seal: seal, Cluster: row}, nil
+	return &Founding{Pair: pair, Seal: seal, Cluster: row, Joined: joined}, nil
 }
 
 func found(dir, cluster, server string, seal identity.SealKey, now time.Time, id string) (*Founding, error) {
@@ -124,8 +134,10 @@ func (f *Founding) Found(ctx context.Context, st *store.Store, ids *identity.Ide
 		if err := ids.Found(tx, when.Of(now), f.Cluster, identity.Admin); err != nil {
 			return err
 		}
-		_, _, err := reg.Bootstrap(tx, when.Of(now), provider)
-		return err
+		if _, _, err := reg.Bootstrap(tx, when.Of(now), provider); err != nil {
+			return err
+		}
+		return f.putSelf(tx, ids, now)
 	})
 	return err
 }

@@ -32,6 +32,7 @@ type grant struct {
 var (
 	people   = []pki.Role{pki.RoleUser}
 	machines = []pki.Role{pki.RoleMachine}
+	servers  = []pki.Role{pki.RoleServer}
 	everyone = []pki.Role{pki.RoleUser, pki.RoleMachine, pki.RoleServer}
 
 	viewers   = grant{roles: people, need: identity.Viewer}
@@ -89,6 +90,11 @@ var grants = map[string]grant{
 	droverv1connect.AdminServiceListAuditProcedure:         admins,
 	droverv1connect.AdminServiceServerStatusProcedure:      {roles: people, need: identity.Viewer, any: true},
 	droverv1connect.AdminServiceSetLogLevelProcedure:       {roles: people, need: identity.Admin, any: true},
+
+	droverv1connect.ServerServiceListServersProcedure:  viewers,
+	droverv1connect.ServerServiceRemoveServerProcedure: admins,
+	droverv1connect.ServerServiceEnterProcedure:        {roles: servers},
+	droverv1connect.ServerServiceFetchBlobProcedure:    {roles: servers, any: true},
 
 	droverv1connect.JoinServiceJoinProcedure:  {open: true},
 	droverv1connect.JoinServiceRenewProcedure: {open: true},

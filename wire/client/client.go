@@ -40,6 +40,18 @@ type Config struct {
 	DialTimeout time.Duration // 0: 5 s, for each server
 	CallTimeout time.Duration // 0: 30 s, for unary calls whose context has no deadline
 
+	// Fixed keeps to the servers given: it neither follows the leader nor learns of
+	// others. For who wants an answer of one certain server.
+	Fixed bool
+
+	// Patience is how long a call goes on looking for a leader while several
+	// servers are known and none leads; 0: 5 s.
+	Patience time.Duration
+
+	// Learned hears of a new set of servers, the one that answers first; nil:
+	// nobody does. It may be called concurrently.
+	Learned func(servers []string)
+
 	// Dial replaces the network in tests and simulations; nil: TCP.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
@@ -65,6 +77,9 @@ func (c *Config) complete() error {
 	if c.CallTimeout == 0 {
 		c.CallTimeout = 30 * time.Second
 	}
+	if c.Patience == 0 {
+		c.Patience = 5 * time.Second
+	}
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
 	}
@@ -83,7 +98,8 @@ type Client struct {
 
 	cfg Config
 
-	mu        sync.Mutex // guards servers and transport
+	mu        sync.Mutex // guards the rest
+	told      string     // the last list of servers heard
 	servers   []string   // the one to try first at the front
 	transport *http.Transport
 }

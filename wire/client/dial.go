@@ -3,14 +3,11 @@ package client
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net"
 	"net/http"
 	"slices"
 	"time"
-
-	"drover/wire/convert"
 )
 
 // baseURL has no address: each request is sent to the leader, whoever it is.
@@ -76,54 +73,6 @@ func (c *Client) postpone(server string) {
 
 func without(servers []string, server string) []string {
 	return slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return s == server })
-}
-
-// follower sends requests to the preferred server, to the next one when that
-// cannot be reached, and to the leader when a server answers that it is not it.
-// All of these mean that nothing was done.
-type follower struct{ c *Client }
-
-// maxFollow bounds how often one request is sent on to a leader.
-const maxFollow = 3
-
-func (f *follower) RoundTrip(req *http.Request) (*http.Response, error) {
-	var unreachable error
-	tries, follows := len(f.c.Servers()), 0
-	for body := req.Body; ; {
-		server, transport := f.c.current()
-		attempt := req.Clone(req.Context())
-		attempt.URL.Host, attempt.Body = server, body
-		resp, err := transport.RoundTrip(attempt)
-		var de *dialError
-		switch {
-		case errors.As(err, &de):
-			f.c.postpone(server)
-			if unreachable == nil {
-				unreachable = err
-			}
-			if tries--; tries <= 0 || req.Context().Err() != nil {
-				return nil, unreachable
-			}
-		case err != nil:
-			return nil, err
-		default:
-			leader := resp.Header.Get(convert.LeaderHeader)
-			if _, _, err := net.SplitHostPort(leader); err != nil {
-				return resp, nil //nolint:nilerr // it names no leader: the answer is passed on
-			}
-			f.c.prefer(leader)
-			if follows++; follows > maxFollow || !replayable(req) {
-				return resp, nil
-			}
-			_ = resp.Body.Close() // the answer was only the way to go
-		}
-		if !replayable(req) {
-			return nil, unreachable
-		}
-		if body, err = again(req); err != nil {
-			return nil, err
-		}
-	}
 }
 
 // replayable reports whether the request's body can be sent again: that of a

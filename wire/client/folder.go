@@ -54,7 +54,18 @@ func LoadConfig(dir, name string) (Config, error) {
 			Try("drover up")
 	}
 	cert := pair.TLS()
-	return Config{Servers: folder.Servers, CA: pair.CA, Cert: &cert}, nil
+	return Config{Servers: folder.Servers, CA: pair.CA, Cert: &cert, Learned: func(servers []string) { remember(dir, servers) }}, nil
+}
+
+// remember writes the servers that were learned into client.json. When it cannot,
+// they are learned again.
+func remember(dir string, servers []string) {
+	folder, err := ReadFolder(dir)
+	if err != nil || sameServers(folder.Servers, servers) {
+		return
+	}
+	folder.Servers = servers
+	_ = folder.write(dir) // see above
 }
 
 // ReadFolder reads client.json.
@@ -75,6 +86,10 @@ func (f Folder) Save(dir, name string, pair *pki.Pair) error {
 	if err := pair.Save(dir, name); err != nil {
 		return err
 	}
+	return f.write(dir)
+}
+
+func (f Folder) write(dir string) error {
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err

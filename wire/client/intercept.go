@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"connectrpc.com/connect"
+
+	"drover/wire/droverv1"
 )
 
 // interceptor bounds the time of calls and explains their errors.
@@ -28,12 +30,24 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 
 func (i *interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
+		if spec.StreamType&connect.StreamTypeClient != 0 {
+			i.c.settle(ctx)
+		}
 		return &stream{StreamingClientConn: next(ctx, spec), ctx: ctx, c: i.c}
 	}
 }
 
 func (i *interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return next
+}
+
+// settle finds the leader, with a call that can be repeated, before a stream of
+// messages that cannot. Whatever a leader answers will do.
+func (c *Client) settle(ctx context.Context) {
+	if c.cfg.Fixed || len(c.Servers()) < 2 {
+		return
+	}
+	_, _ = c.Server.Names(ctx, connect.NewRequest(&droverv1.NamesRequest{Kind: "model"})) // the stream says what is wrong
 }
 
 // stream explains the errors of a streaming call. The end of a stream stays

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"crypto/x509"
 	"sync"
 	"time"
@@ -38,41 +39,52 @@ type JoinConfig struct {
 // JoinMachine spends the token: the server must be of the authority that the
 // token pins, and answers with the machine's certificate.
 func JoinMachine(ctx context.Context, jc JoinConfig) (*Joined, error) {
-	token, err := pki.ParseToken(jc.Token)
+	j, err := beginJoin(jc.Token, jc.Config)
 	if err != nil {
 		return nil, err
 	}
-	cfg := jc.Config
+	defer j.client.Close()
+	resp, err := j.client.Join.Join(ctx, connect.NewRequest(&droverv1.JoinRequest{
+		Token: j.token, Csr: j.csr, Address: jc.Address, Hostname: jc.Hostname,
+	}))
+	if err != nil {
+		return nil, err
+	}
+	joined := &Joined{Pair: pki.Pair{Key: j.key, CA: j.found.get()}}
+	return joined, joined.accept(resp.Msg, j.client.cfg)
+}
+
+// joining is a join under way: a client that trusts whom the token pins.
+type joining struct {
+	token  string // without its server
+	client *Client
+	found  pinnedCA
+	key    *ecdsa.PrivateKey
+	csr    []byte
+}
+
+func beginJoin(text string, cfg Config) (*joining, error) {
+	token, err := pki.ParseToken(text)
+	if err != nil {
+		return nil, err
+	}
 	if token.Server != "" {
 		cfg.Servers = []string{token.Server}
 	}
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	var found pinnedCA
-	cfg.tls = pki.JoinTLS(token.Digest, cfg.Now, found.set)
-	c, err := Dial(cfg)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	key, err := pki.NewKey()
-	if err != nil {
-		return nil, err
-	}
-	csr, err := pki.NewRequest(key)
-	if err != nil {
-		return nil, err
-	}
 	token.Server = ""
-	resp, err := c.Join.Join(ctx, connect.NewRequest(&droverv1.JoinRequest{
-		Token: token.String(), Csr: csr, Address: jc.Address, Hostname: jc.Hostname,
-	}))
-	if err != nil {
+	j := &joining{token: token.String()}
+	if j.key, err = pki.NewKey(); err != nil {
 		return nil, err
 	}
-	j := &Joined{Pair: pki.Pair{Key: key, CA: found.get()}}
-	return j, j.accept(resp.Msg, cfg)
+	if j.csr, err = pki.NewRequest(j.key); err != nil {
+		return nil, err
+	}
+	cfg.tls = pki.JoinTLS(token.Digest, cfg.Now, j.found.set)
+	j.client, err = Dial(cfg)
+	return j, err
 }
 
 // Renew asks for a new certificate with the old pair, which may have expired.

@@ -14,6 +14,13 @@ import (
 // not it.
 const LeaderHeader = "Drover-Leader"
 
+// NoLeader is the value of LeaderHeader while no leader is known.
+const NoLeader = "unknown"
+
+// ServersHeader lists all servers (host:port, separated by spaces, the leader
+// first) in answers to callers with an identity.
+const ServersHeader = "Drover-Servers"
+
 // codes are the codes on the wire of the kinds.
 var codes = map[fault.Kind]connect.Code{
 	fault.Internal:          connect.CodeInternal,

@@ -34,7 +34,8 @@ type ServerInfo struct {
 	Now           int64                  `protobuf:"varint,8,opt,name=now,proto3" json:"now,omitempty"`
 	Storage       string                 `protobuf:"bytes,9,opt,name=storage,proto3" json:"storage,omitempty"` // "raft, 1 server, /data"
 	Ready         bool                   `protobuf:"varint,10,opt,name=ready,proto3" json:"ready,omitempty"`
-	You           string                 `protobuf:"bytes,11,opt,name=you,proto3" json:"you,omitempty"` // the caller's identity, in words
+	You           string                 `protobuf:"bytes,11,opt,name=you,proto3" json:"you,omitempty"`         // the caller's identity, in words
+	Servers       []string               `protobuf:"bytes,12,rep,name=servers,proto3" json:"servers,omitempty"` // host:port, the leader first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -146,10 +147,17 @@ func (x *ServerInfo) GetYou() string {
 	return ""
 }
 
+func (x *ServerInfo) GetServers() []string {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
 type CreateTokenRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	Role          string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`                                // "machine"
+	Role          string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`                                // "machine" (or empty) or "server"
 	TtlSeconds    int64                  `protobuf:"varint,3,opt,name=ttl_seconds,json=ttlSeconds,proto3" json:"ttl_seconds,omitempty"` // 0: one hour
 	Machine       string                 `protobuf:"bytes,4,opt,name=machine,proto3" json:"machine,omitempty"`                          // an existing machine's id, or empty: a new manual machine
 	Model         string                 `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
@@ -280,6 +288,8 @@ type JoinRequest struct {
 	Csr           []byte                 `protobuf:"bytes,2,opt,name=csr,proto3" json:"csr,omitempty"`         // PKCS #10, DER
 	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"` // where the machine's units are reached
 	Hostname      string                 `protobuf:"bytes,4,opt,name=hostname,proto3" json:"hostname,omitempty"`
+	Role          string                 `protobuf:"bytes,5,opt,name=role,proto3" json:"role,omitempty"`     // "machine" (or empty) or "server"
+	Server        string                 `protobuf:"bytes,6,opt,name=server,proto3" json:"server,omitempty"` // the name a server wants; empty: the next free one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -338,6 +348,20 @@ func (x *JoinRequest) GetAddress() string {
 func (x *JoinRequest) GetHostname() string {
 	if x != nil {
 		return x.Hostname
+	}
+	return ""
+}
+
+func (x *JoinRequest) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *JoinRequest) GetServer() string {
+	if x != nil {
+		return x.Server
 	}
 	return ""
 }
@@ -403,18 +427,23 @@ func (x *RenewRequest) GetSignature() []byte {
 }
 
 type JoinResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Certificate   []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"` // DER
-	Ca            []byte                 `protobuf:"bytes,2,opt,name=ca,proto3" json:"ca,omitempty"`                   // DER
-	Machine       string                 `protobuf:"bytes,3,opt,name=machine,proto3" json:"machine,omitempty"`         // id
-	MachineUid    string                 `protobuf:"bytes,4,opt,name=machine_uid,json=machineUid,proto3" json:"machine_uid,omitempty"`
-	ModelUid      string                 `protobuf:"bytes,5,opt,name=model_uid,json=modelUid,proto3" json:"model_uid,omitempty"`
-	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"` // host:port
-	ClusterId     string                 `protobuf:"bytes,7,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
-	Now           int64                  `protobuf:"varint,8,opt,name=now,proto3" json:"now,omitempty"`
-	Cell          string                 `protobuf:"bytes,9,opt,name=cell,proto3" json:"cell,omitempty"` // id of the machine's cell
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Certificate []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"` // DER
+	Ca          []byte                 `protobuf:"bytes,2,opt,name=ca,proto3" json:"ca,omitempty"`                   // DER
+	Machine     string                 `protobuf:"bytes,3,opt,name=machine,proto3" json:"machine,omitempty"`         // id
+	MachineUid  string                 `protobuf:"bytes,4,opt,name=machine_uid,json=machineUid,proto3" json:"machine_uid,omitempty"`
+	ModelUid    string                 `protobuf:"bytes,5,opt,name=model_uid,json=modelUid,proto3" json:"model_uid,omitempty"`
+	Servers     []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"` // host:port
+	ClusterId   string                 `protobuf:"bytes,7,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Now         int64                  `protobuf:"varint,8,opt,name=now,proto3" json:"now,omitempty"`
+	Cell        string                 `protobuf:"bytes,9,opt,name=cell,proto3" json:"cell,omitempty"` // id of the machine's cell
+	// To a server only:
+	Server          string `protobuf:"bytes,10,opt,name=server,proto3" json:"server,omitempty"`                  // its name
+	Cluster         string `protobuf:"bytes,11,opt,name=cluster,proto3" json:"cluster,omitempty"`                // name
+	SealKey         []byte `protobuf:"bytes,12,opt,name=seal_key,json=sealKey,proto3" json:"seal_key,omitempty"` // opens the authority's key
+	SealedAuthority []byte `protobuf:"bytes,13,opt,name=sealed_authority,json=sealedAuthority,proto3" json:"sealed_authority,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *JoinResponse) Reset() {
@@ -510,6 +539,370 @@ func (x *JoinResponse) GetCell() string {
 	return ""
 }
 
+func (x *JoinResponse) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *JoinResponse) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *JoinResponse) GetSealKey() []byte {
+	if x != nil {
+		return x.SealKey
+	}
+	return nil
+}
+
+func (x *JoinResponse) GetSealedAuthority() []byte {
+	if x != nil {
+		return x.SealedAuthority
+	}
+	return nil
+}
+
+type Member struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // host:port
+	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`     // leader, standby, unreachable
+	Revision      uint64                 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	Version       string                 `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
+	Joined        int64                  `protobuf:"varint,6,opt,name=joined,proto3" json:"joined,omitempty"`
+	Note          string                 `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"` // why it is unreachable
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Member) Reset() {
+	*x = Member{}
+	mi := &file_drover_v1_server_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Member) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Member) ProtoMessage() {}
+
+func (x *Member) ProtoReflect() protoreflect.Message {
+	mi := &file_drover_v1_server_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Member.ProtoReflect.Descriptor instead.
+func (*Member) Descriptor() ([]byte, []int) {
+	return file_drover_v1_server_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Member) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Member) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Member) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Member) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Member) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Member) GetJoined() int64 {
+	if x != nil {
+		return x.Joined
+	}
+	return 0
+}
+
+func (x *Member) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+type ListServersResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Servers       []*Member              `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"` // by name
+	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Now           int64                  `protobuf:"varint,3,opt,name=now,proto3" json:"now,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListServersResponse) Reset() {
+	*x = ListServersResponse{}
+	mi := &file_drover_v1_server_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListServersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListServersResponse) ProtoMessage() {}
+
+func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_drover_v1_server_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListServersResponse.ProtoReflect.Descriptor instead.
+func (*ListServersResponse) Descriptor() ([]byte, []int) {
+	return file_drover_v1_server_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListServersResponse) GetServers() []*Member {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+func (x *ListServersResponse) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *ListServersResponse) GetNow() int64 {
+	if x != nil {
+		return x.Now
+	}
+	return 0
+}
+
+type RemoveServerRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveServerRequest) Reset() {
+	*x = RemoveServerRequest{}
+	mi := &file_drover_v1_server_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveServerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveServerRequest) ProtoMessage() {}
+
+func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_drover_v1_server_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveServerRequest.ProtoReflect.Descriptor instead.
+func (*RemoveServerRequest) Descriptor() ([]byte, []int) {
+	return file_drover_v1_server_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RemoveServerRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *RemoveServerRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type EnterRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // host:port at which the caller listens
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnterRequest) Reset() {
+	*x = EnterRequest{}
+	mi := &file_drover_v1_server_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnterRequest) ProtoMessage() {}
+
+func (x *EnterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_drover_v1_server_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnterRequest.ProtoReflect.Descriptor instead.
+func (*EnterRequest) Descriptor() ([]byte, []int) {
+	return file_drover_v1_server_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *EnterRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+type FetchBlobRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sha           string                 `protobuf:"bytes,1,opt,name=sha,proto3" json:"sha,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchBlobRequest) Reset() {
+	*x = FetchBlobRequest{}
+	mi := &file_drover_v1_server_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchBlobRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchBlobRequest) ProtoMessage() {}
+
+func (x *FetchBlobRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_drover_v1_server_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchBlobRequest.ProtoReflect.Descriptor instead.
+func (*FetchBlobRequest) Descriptor() ([]byte, []int) {
+	return file_drover_v1_server_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *FetchBlobRequest) GetSha() string {
+	if x != nil {
+		return x.Sha
+	}
+	return ""
+}
+
+type FetchBlobResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Chunk         []byte                 `protobuf:"bytes,1,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchBlobResponse) Reset() {
+	*x = FetchBlobResponse{}
+	mi := &file_drover_v1_server_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchBlobResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchBlobResponse) ProtoMessage() {}
+
+func (x *FetchBlobResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_drover_v1_server_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchBlobResponse.ProtoReflect.Descriptor instead.
+func (*FetchBlobResponse) Descriptor() ([]byte, []int) {
+	return file_drover_v1_server_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *FetchBlobResponse) GetChunk() []byte {
+	if x != nil {
+		return x.Chunk
+	}
+	return nil
+}
+
 // ReadLog asks for the log of a unit, an LRP instance, a task or a machine.
 type ReadLogRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -524,7 +917,7 @@ type ReadLogRequest struct {
 
 func (x *ReadLogRequest) Reset() {
 	*x = ReadLogRequest{}
-	mi := &file_drover_v1_server_proto_msgTypes[6]
+	mi := &file_drover_v1_server_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -536,7 +929,7 @@ func (x *ReadLogRequest) String() string {
 func (*ReadLogRequest) ProtoMessage() {}
 
 func (x *ReadLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_drover_v1_server_proto_msgTypes[6]
+	mi := &file_drover_v1_server_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -549,7 +942,7 @@ func (x *ReadLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLogRequest.ProtoReflect.Descriptor instead.
 func (*ReadLogRequest) Descriptor() ([]byte, []int) {
-	return file_drover_v1_server_proto_rawDescGZIP(), []int{6}
+	return file_drover_v1_server_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReadLogRequest) GetModel() string {
@@ -596,7 +989,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_drover_v1_server_proto_msgTypes[7]
+	mi := &file_drover_v1_server_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -608,7 +1001,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_drover_v1_server_proto_msgTypes[7]
+	mi := &file_drover_v1_server_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -621,7 +1014,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_drover_v1_server_proto_rawDescGZIP(), []int{7}
+	return file_drover_v1_server_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -646,7 +1039,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_drover_v1_server_proto_msgTypes[8]
+	mi := &file_drover_v1_server_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -658,7 +1051,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_drover_v1_server_proto_msgTypes[8]
+	mi := &file_drover_v1_server_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -671,7 +1064,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_drover_v1_server_proto_rawDescGZIP(), []int{8}
+	return file_drover_v1_server_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WatchRequest) GetFrom() uint64 {
@@ -740,7 +1133,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_drover_v1_server_proto_msgTypes[9]
+	mi := &file_drover_v1_server_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -752,7 +1145,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_drover_v1_server_proto_msgTypes[9]
+	mi := &file_drover_v1_server_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -765,7 +1158,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_drover_v1_server_proto_rawDescGZIP(), []int{9}
+	return file_drover_v1_server_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Event) GetRevision() uint64 {
@@ -827,7 +1220,7 @@ type NamesRequest struct {
 
 func (x *NamesRequest) Reset() {
 	*x = NamesRequest{}
-	mi := &file_drover_v1_server_proto_msgTypes[10]
+	mi := &file_drover_v1_server_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -839,7 +1232,7 @@ func (x *NamesRequest) String() string {
 func (*NamesRequest) ProtoMessage() {}
 
 func (x *NamesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_drover_v1_server_proto_msgTypes[10]
+	mi := &file_drover_v1_server_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -852,7 +1245,7 @@ func (x *NamesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesRequest.ProtoReflect.Descriptor instead.
 func (*NamesRequest) Descriptor() ([]byte, []int) {
-	return file_drover_v1_server_proto_rawDescGZIP(), []int{10}
+	return file_drover_v1_server_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NamesRequest) GetModel() string {
@@ -878,7 +1271,7 @@ type NamesResponse struct {
 
 func (x *NamesResponse) Reset() {
 	*x = NamesResponse{}
-	mi := &file_drover_v1_server_proto_msgTypes[11]
+	mi := &file_drover_v1_server_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -890,7 +1283,7 @@ func (x *NamesResponse) String() string {
 func (*NamesResponse) ProtoMessage() {}
 
 func (x *NamesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_drover_v1_server_proto_msgTypes[11]
+	mi := &file_drover_v1_server_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -903,7 +1296,7 @@ func (x *NamesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesResponse.ProtoReflect.Descriptor instead.
 func (*NamesResponse) Descriptor() ([]byte, []int) {
-	return file_drover_v1_server_proto_rawDescGZIP(), []int{11}
+	return file_drover_v1_server_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NamesResponse) GetNames() []string {
@@ -922,7 +1315,7 @@ type PowerOffResponse struct {
 
 func (x *PowerOffResponse) Reset() {
 	*x = PowerOffResponse{}
-	mi := &file_drover_v1_server_proto_msgTypes[12]
+	mi := &file_drover_v1_server_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -934,7 +1327,7 @@ func (x *PowerOffResponse) String() string {
 func (*PowerOffResponse) ProtoMessage() {}
 
 func (x *PowerOffResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_drover_v1_server_proto_msgTypes[12]
+	mi := &file_drover_v1_server_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -947,7 +1340,7 @@ func (x *PowerOffResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PowerOffResponse.ProtoReflect.Descriptor instead.
 func (*PowerOffResponse) Descriptor() ([]byte, []int) {
-	return file_drover_v1_server_proto_rawDescGZIP(), []int{12}
+	return file_drover_v1_server_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PowerOffResponse) GetMachines() int32 {
@@ -961,7 +1354,7 @@ var File_drover_v1_server_proto protoreflect.FileDescriptor
 
 const file_drover_v1_server_proto_rawDesc = "" +
 	"\n" +
-	"\x16drover/v1/server.proto\x12\tdrover.v1\x1a\x1bgoogle/protobuf/empty.proto\"\x95\x02\n" +
+	"\x16drover/v1/server.proto\x12\tdrover.v1\x1a\x1bgoogle/protobuf/empty.proto\"\xaf\x02\n" +
 	"\n" +
 	"ServerInfo\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x1d\n" +
@@ -976,7 +1369,8 @@ const file_drover_v1_server_proto_rawDesc = "" +
 	"\astorage\x18\t \x01(\tR\astorage\x12\x14\n" +
 	"\x05ready\x18\n" +
 	" \x01(\bR\x05ready\x12\x10\n" +
-	"\x03you\x18\v \x01(\tR\x03you\"\x98\x01\n" +
+	"\x03you\x18\v \x01(\tR\x03you\x12\x18\n" +
+	"\aservers\x18\f \x03(\tR\aservers\"\x98\x01\n" +
 	"\x12CreateTokenRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
@@ -987,16 +1381,18 @@ const file_drover_v1_server_proto_rawDesc = "" +
 	"\x05model\x18\x05 \x01(\tR\x05model\"E\n" +
 	"\x13CreateTokenResponse\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x18\n" +
-	"\aexpires\x18\x02 \x01(\x03R\aexpires\"k\n" +
+	"\aexpires\x18\x02 \x01(\x03R\aexpires\"\x97\x01\n" +
 	"\vJoinRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x10\n" +
 	"\x03csr\x18\x02 \x01(\fR\x03csr\x12\x18\n" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x1a\n" +
-	"\bhostname\x18\x04 \x01(\tR\bhostname\"`\n" +
+	"\bhostname\x18\x04 \x01(\tR\bhostname\x12\x12\n" +
+	"\x04role\x18\x05 \x01(\tR\x04role\x12\x16\n" +
+	"\x06server\x18\x06 \x01(\tR\x06server\"`\n" +
 	"\fRenewRequest\x12\x10\n" +
 	"\x03csr\x18\x01 \x01(\fR\x03csr\x12 \n" +
 	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x1c\n" +
-	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xf7\x01\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xef\x02\n" +
 	"\fJoinResponse\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x0e\n" +
 	"\x02ca\x18\x02 \x01(\fR\x02ca\x12\x18\n" +
@@ -1008,7 +1404,34 @@ const file_drover_v1_server_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\a \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03now\x18\b \x01(\x03R\x03now\x12\x12\n" +
-	"\x04cell\x18\t \x01(\tR\x04cell\"\x89\x01\n" +
+	"\x04cell\x18\t \x01(\tR\x04cell\x12\x16\n" +
+	"\x06server\x18\n" +
+	" \x01(\tR\x06server\x12\x18\n" +
+	"\acluster\x18\v \x01(\tR\acluster\x12\x19\n" +
+	"\bseal_key\x18\f \x01(\fR\asealKey\x12)\n" +
+	"\x10sealed_authority\x18\r \x01(\fR\x0fsealedAuthority\"\xae\x01\n" +
+	"\x06Member\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x04R\brevision\x12\x18\n" +
+	"\aversion\x18\x05 \x01(\tR\aversion\x12\x16\n" +
+	"\x06joined\x18\x06 \x01(\x03R\x06joined\x12\x12\n" +
+	"\x04note\x18\a \x01(\tR\x04note\"j\n" +
+	"\x13ListServersResponse\x12+\n" +
+	"\aservers\x18\x01 \x03(\v2\x11.drover.v1.MemberR\aservers\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x10\n" +
+	"\x03now\x18\x03 \x01(\x03R\x03now\"H\n" +
+	"\x13RemoveServerRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"(\n" +
+	"\fEnterRequest\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\"$\n" +
+	"\x10FetchBlobRequest\x12\x10\n" +
+	"\x03sha\x18\x01 \x01(\tR\x03sha\")\n" +
+	"\x11FetchBlobResponse\x12\x14\n" +
+	"\x05chunk\x18\x01 \x01(\fR\x05chunk\"\x89\x01\n" +
 	"\x0eReadLogRequest\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12\x16\n" +
@@ -1039,14 +1462,18 @@ const file_drover_v1_server_proto_rawDesc = "" +
 	"\rNamesResponse\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\".\n" +
 	"\x10PowerOffResponse\x12\x1a\n" +
-	"\bmachines\x18\x01 \x01(\x05R\bmachines2\x84\x03\n" +
+	"\bmachines\x18\x01 \x01(\x05R\bmachines2\x97\x05\n" +
 	"\rServerService\x125\n" +
 	"\x04Info\x12\x16.google.protobuf.Empty\x1a\x15.drover.v1.ServerInfo\x12L\n" +
 	"\vCreateToken\x12\x1d.drover.v1.CreateTokenRequest\x1a\x1e.drover.v1.CreateTokenResponse\x12;\n" +
 	"\aReadLog\x12\x19.drover.v1.ReadLogRequest\x1a\x13.drover.v1.LogChunk0\x01\x124\n" +
 	"\x05Watch\x12\x17.drover.v1.WatchRequest\x1a\x10.drover.v1.Event0\x01\x12:\n" +
 	"\x05Names\x12\x17.drover.v1.NamesRequest\x1a\x18.drover.v1.NamesResponse\x12?\n" +
-	"\bPowerOff\x12\x16.google.protobuf.Empty\x1a\x1b.drover.v1.PowerOffResponse2\x81\x01\n" +
+	"\bPowerOff\x12\x16.google.protobuf.Empty\x1a\x1b.drover.v1.PowerOffResponse\x12E\n" +
+	"\vListServers\x12\x16.google.protobuf.Empty\x1a\x1e.drover.v1.ListServersResponse\x12F\n" +
+	"\fRemoveServer\x12\x1e.drover.v1.RemoveServerRequest\x1a\x16.google.protobuf.Empty\x128\n" +
+	"\x05Enter\x12\x17.drover.v1.EnterRequest\x1a\x16.google.protobuf.Empty\x12H\n" +
+	"\tFetchBlob\x12\x1b.drover.v1.FetchBlobRequest\x1a\x1c.drover.v1.FetchBlobResponse0\x012\x81\x01\n" +
 	"\vJoinService\x127\n" +
 	"\x04Join\x12\x16.drover.v1.JoinRequest\x1a\x17.drover.v1.JoinResponse\x129\n" +
 	"\x05Renew\x12\x17.drover.v1.RenewRequest\x1a\x17.drover.v1.JoinResponseB\x1fZ\x1ddrover/wire/droverv1;droverv1b\x06proto3"
@@ -1063,7 +1490,7 @@ func file_drover_v1_server_proto_rawDescGZIP() []byte {
 	return file_drover_v1_server_proto_rawDescData
 }
 
-var file_drover_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_drover_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_drover_v1_server_proto_goTypes = []any{
 	(*ServerInfo)(nil),          // 0: drover.v1.ServerInfo
 	(*CreateTokenRequest)(nil),  // 1: drover.v1.CreateTokenRequest
@@ -1071,37 +1498,52 @@ var file_drover_v1_server_proto_goTypes = []any{
 	(*JoinRequest)(nil),         // 3: drover.v1.JoinRequest
 	(*RenewRequest)(nil),        // 4: drover.v1.RenewRequest
 	(*JoinResponse)(nil),        // 5: drover.v1.JoinResponse
-	(*ReadLogRequest)(nil),      // 6: drover.v1.ReadLogRequest
-	(*LogChunk)(nil),            // 7: drover.v1.LogChunk
-	(*WatchRequest)(nil),        // 8: drover.v1.WatchRequest
-	(*Event)(nil),               // 9: drover.v1.Event
-	(*NamesRequest)(nil),        // 10: drover.v1.NamesRequest
-	(*NamesResponse)(nil),       // 11: drover.v1.NamesResponse
-	(*PowerOffResponse)(nil),    // 12: drover.v1.PowerOffResponse
-	(*emptypb.Empty)(nil),       // 13: google.protobuf.Empty
+	(*Member)(nil),              // 6: drover.v1.Member
+	(*ListServersResponse)(nil), // 7: drover.v1.ListServersResponse
+	(*RemoveServerRequest)(nil), // 8: drover.v1.RemoveServerRequest
+	(*EnterRequest)(nil),        // 9: drover.v1.EnterRequest
+	(*FetchBlobRequest)(nil),    // 10: drover.v1.FetchBlobRequest
+	(*FetchBlobResponse)(nil),   // 11: drover.v1.FetchBlobResponse
+	(*ReadLogRequest)(nil),      // 12: drover.v1.ReadLogRequest
+	(*LogChunk)(nil),            // 13: drover.v1.LogChunk
+	(*WatchRequest)(nil),        // 14: drover.v1.WatchRequest
+	(*Event)(nil),               // 15: drover.v1.Event
+	(*NamesRequest)(nil),        // 16: drover.v1.NamesRequest
+	(*NamesResponse)(nil),       // 17: drover.v1.NamesResponse
+	(*PowerOffResponse)(nil),    // 18: drover.v1.PowerOffResponse
+	(*emptypb.Empty)(nil),       // 19: google.protobuf.Empty
 }
 var file_drover_v1_server_proto_depIdxs = []int32{
-	13, // 0: drover.v1.ServerService.Info:input_type -> google.protobuf.Empty
-	1,  // 1: drover.v1.ServerService.CreateToken:input_type -> drover.v1.CreateTokenRequest
-	6,  // 2: drover.v1.ServerService.ReadLog:input_type -> drover.v1.ReadLogRequest
-	8,  // 3: drover.v1.ServerService.Watch:input_type -> drover.v1.WatchRequest
-	10, // 4: drover.v1.ServerService.Names:input_type -> drover.v1.NamesRequest
-	13, // 5: drover.v1.ServerService.PowerOff:input_type -> google.protobuf.Empty
-	3,  // 6: drover.v1.JoinService.Join:input_type -> drover.v1.JoinRequest
-	4,  // 7: drover.v1.JoinService.Renew:input_type -> drover.v1.RenewRequest
-	0,  // 8: drover.v1.ServerService.Info:output_type -> drover.v1.ServerInfo
-	2,  // 9: drover.v1.ServerService.CreateToken:output_type -> drover.v1.CreateTokenResponse
-	7,  // 10: drover.v1.ServerService.ReadLog:output_type -> drover.v1.LogChunk
-	9,  // 11: drover.v1.ServerService.Watch:output_type -> drover.v1.Event
-	11, // 12: drover.v1.ServerService.Names:output_type -> drover.v1.NamesResponse
-	12, // 13: drover.v1.ServerService.PowerOff:output_type -> drover.v1.PowerOffResponse
-	5,  // 14: drover.v1.JoinService.Join:output_type -> drover.v1.JoinResponse
-	5,  // 15: drover.v1.JoinService.Renew:output_type -> drover.v1.JoinResponse
-	8,  // [8:16] is the sub-list for method output_type
-	0,  // [0:8] is the sub-list for method input_type
-	0,  // [0:0] is the sub-list for extension type_name
-	0,  // [0:0] is the sub-list for extension extendee
-	0,  // [0:0] is the sub-list for field type_name
+	6,  // 0: drover.v1.ListServersResponse.servers:type_name -> drover.v1.Member
+	19, // 1: drover.v1.ServerService.Info:input_type -> google.protobuf.Empty
+	1,  // 2: drover.v1.ServerService.CreateToken:input_type -> drover.v1.CreateTokenRequest
+	12, // 3: drover.v1.ServerService.ReadLog:input_type -> drover.v1.ReadLogRequest
+	14, // 4: drover.v1.ServerService.Watch:input_type -> drover.v1.WatchRequest
+	16, // 5: drover.v1.ServerService.Names:input_type -> drover.v1.NamesRequest
+	19, // 6: drover.v1.ServerService.PowerOff:input_type -> google.protobuf.Empty
+	19, // 7: drover.v1.ServerService.ListServers:input_type -> google.protobuf.Empty
+	8,  // 8: drover.v1.ServerService.RemoveServer:input_type -> drover.v1.RemoveServerRequest
+	9,  // 9: drover.v1.ServerService.Enter:input_type -> drover.v1.EnterRequest
+	10, // 10: drover.v1.ServerService.FetchBlob:input_type -> drover.v1.FetchBlobRequest
+	3,  // 11: drover.v1.JoinService.Join:input_type -> drover.v1.JoinRequest
+	4,  // 12: drover.v1.JoinService.Renew:input_type -> drover.v1.RenewRequest
+	0,  // 13: drover.v1.ServerService.Info:output_type -> drover.v1.ServerInfo
+	2,  // 14: drover.v1.ServerService.CreateToken:output_type -> drover.v1.CreateTokenResponse
+	13, // 15: drover.v1.ServerService.ReadLog:output_type -> drover.v1.LogChunk
+	15, // 16: drover.v1.ServerService.Watch:output_type -> drover.v1.Event
+	17, // 17: drover.v1.ServerService.Names:output_type -> drover.v1.NamesResponse
+	18, // 18: drover.v1.ServerService.PowerOff:output_type -> drover.v1.PowerOffResponse
+	7,  // 19: drover.v1.ServerService.ListServers:output_type -> drover.v1.ListServersResponse
+	19, // 20: drover.v1.ServerService.RemoveServer:output_type -> google.protobuf.Empty
+	19, // 21: drover.v1.ServerService.Enter:output_type -> google.protobuf.Empty
+	11, // 22: drover.v1.ServerService.FetchBlob:output_type -> drover.v1.FetchBlobResponse
+	5,  // 23: drover.v1.JoinService.Join:output_type -> drover.v1.JoinResponse
+	5,  // 24: drover.v1.JoinService.Renew:output_type -> drover.v1.JoinResponse
+	13, // [13:25] is the sub-list for method output_type
+	1,  // [1:13] is the sub-list for method input_type
+	1,  // [1:1] is the sub-list for extension type_name
+	1,  // [1:1] is the sub-list for extension extendee
+	0,  // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_drover_v1_server_proto_init() }
@@ -1115,7 +1557,7 @@ func file_drover_v1_server_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_drover_v1_server_proto_rawDesc), len(file_drover_v1_server_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

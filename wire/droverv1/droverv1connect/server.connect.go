@@ -49,6 +49,16 @@ const (
 	ServerServiceNamesProcedure = "/drover.v1.ServerService/Names"
 	// ServerServicePowerOffProcedure is the fully-qualified name of the ServerService's PowerOff RPC.
 	ServerServicePowerOffProcedure = "/drover.v1.ServerService/PowerOff"
+	// ServerServiceListServersProcedure is the fully-qualified name of the ServerService's ListServers
+	// RPC.
+	ServerServiceListServersProcedure = "/drover.v1.ServerService/ListServers"
+	// ServerServiceRemoveServerProcedure is the fully-qualified name of the ServerService's
+	// RemoveServer RPC.
+	ServerServiceRemoveServerProcedure = "/drover.v1.ServerService/RemoveServer"
+	// ServerServiceEnterProcedure is the fully-qualified name of the ServerService's Enter RPC.
+	ServerServiceEnterProcedure = "/drover.v1.ServerService/Enter"
+	// ServerServiceFetchBlobProcedure is the fully-qualified name of the ServerService's FetchBlob RPC.
+	ServerServiceFetchBlobProcedure = "/drover.v1.ServerService/FetchBlob"
 	// JoinServiceJoinProcedure is the fully-qualified name of the JoinService's Join RPC.
 	JoinServiceJoinProcedure = "/drover.v1.JoinService/Join"
 	// JoinServiceRenewProcedure is the fully-qualified name of the JoinService's Renew RPC.
@@ -63,6 +73,13 @@ type ServerServiceClient interface {
 	Watch(context.Context, *connect.Request[droverv1.WatchRequest]) (*connect.ServerStreamForClient[droverv1.Event], error)
 	Names(context.Context, *connect.Request[droverv1.NamesRequest]) (*connect.Response[droverv1.NamesResponse], error)
 	PowerOff(context.Context, *connect.Request[emptypb.Empty]) (*connect.Response[droverv1.PowerOffResponse], error)
+	ListServers(context.Context, *connect.Request[emptypb.Empty]) (*connect.Response[droverv1.ListServersResponse], error)
+	RemoveServer(context.Context, *connect.Request[droverv1.RemoveServerRequest]) (*connect.Response[emptypb.Empty], error)
+	// Enter makes the calling server a voting member at its address. A server calls
+	// it once it listens there, as often as it takes.
+	Enter(context.Context, *connect.Request[droverv1.EnterRequest]) (*connect.Response[emptypb.Empty], error)
+	// FetchBlob gives an archive to another server.
+	FetchBlob(context.Context, *connect.Request[droverv1.FetchBlobRequest]) (*connect.ServerStreamForClient[droverv1.FetchBlobResponse], error)
 }
 
 // NewServerServiceClient constructs a client for the drover.v1.ServerService service. By default,
@@ -112,17 +129,45 @@ func NewServerServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(serverServiceMethods.ByName("PowerOff")),
 			connect.WithClientOptions(opts...),
 		),
+		listServers: connect.NewClient[emptypb.Empty, droverv1.ListServersResponse](
+			httpClient,
+			baseURL+ServerServiceListServersProcedure,
+			connect.WithSchema(serverServiceMethods.ByName("ListServers")),
+			connect.WithClientOptions(opts...),
+		),
+		removeServer: connect.NewClient[droverv1.RemoveServerRequest, emptypb.Empty](
+			httpClient,
+			baseURL+ServerServiceRemoveServerProcedure,
+			connect.WithSchema(serverServiceMethods.ByName("RemoveServer")),
+			connect.WithClientOptions(opts...),
+		),
+		enter: connect.NewClient[droverv1.EnterRequest, emptypb.Empty](
+			httpClient,
+			baseURL+ServerServiceEnterProcedure,
+			connect.WithSchema(serverServiceMethods.ByName("Enter")),
+			connect.WithClientOptions(opts...),
+		),
+		fetchBlob: connect.NewClient[droverv1.FetchBlobRequest, droverv1.FetchBlobResponse](
+			httpClient,
+			baseURL+ServerServiceFetchBlobProcedure,
+			connect.WithSchema(serverServiceMethods.ByName("FetchBlob")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // serverServiceClient implements ServerServiceClient.
 type serverServiceClient struct {
-	info        *connect.Client[emptypb.Empty, droverv1.ServerInfo]
-	createToken *connect.Client[droverv1.CreateTokenRequest, droverv1.CreateTokenResponse]
-	readLog     *connect.Client[droverv1.ReadLogRequest, droverv1.LogChunk]
-	watch       *connect.Client[droverv1.WatchRequest, droverv1.Event]
-	names       *connect.Client[droverv1.NamesRequest, droverv1.NamesResponse]
-	powerOff    *connect.Client[emptypb.Empty, droverv1.PowerOffResponse]
+	info         *connect.Client[emptypb.Empty, droverv1.ServerInfo]
+	createToken  *connect.Client[droverv1.CreateTokenRequest, droverv1.CreateTokenResponse]
+	readLog      *connect.Client[droverv1.ReadLogRequest, droverv1.LogChunk]
+	watch        *connect.Client[droverv1.WatchRequest, droverv1.Event]
+	names        *connect.Client[droverv1.NamesRequest, droverv1.NamesResponse]
+	powerOff     *connect.Client[emptypb.Empty, droverv1.PowerOffResponse]
+	listServers  *connect.Client[emptypb.Empty, droverv1.ListServersResponse]
+	removeServer *connect.Client[droverv1.RemoveServerRequest, emptypb.Empty]
+	enter        *connect.Client[droverv1.EnterRequest, emptypb.Empty]
+	fetchBlob    *connect.Client[droverv1.FetchBlobRequest, droverv1.FetchBlobResponse]
 }
 
 // Info calls drover.v1.ServerService.Info.
@@ -155,6 +200,26 @@ func (c *serverServiceClient) PowerOff(ctx context.Context, req *connect.Request
 	return c.powerOff.CallUnary(ctx, req)
 }
 
+// ListServers calls drover.v1.ServerService.ListServers.
+func (c *serverServiceClient) ListServers(ctx context.Context, req *connect.Request[emptypb.Empty]) (*connect.Response[droverv1.ListServersResponse], error) {
+	return c.listServers.CallUnary(ctx, req)
+}
+
+// RemoveServer calls drover.v1.ServerService.RemoveServer.
+func (c *serverServiceClient) RemoveServer(ctx context.Context, req *connect.Request[droverv1.RemoveServerRequest]) (*connect.Response[emptypb.Empty], error) {
+	return c.removeServer.CallUnary(ctx, req)
+}
+
+// Enter calls drover.v1.ServerService.Enter.
+func (c *serverServiceClient) Enter(ctx context.Context, req *connect.Request[droverv1.EnterRequest]) (*connect.Response[emptypb.Empty], error) {
+	return c.enter.CallUnary(ctx, req)
+}
+
+// FetchBlob calls drover.v1.ServerService.FetchBlob.
+func (c *serverServiceClient) FetchBlob(ctx context.Context, req *connect.Request[droverv1.FetchBlobRequest]) (*connect.ServerStreamForClient[droverv1.FetchBlobResponse], error) {
+	return c.fetchBlob.CallServerStream(ctx, req)
+}
+
 // ServerServiceHandler is an implementation of the drover.v1.ServerService service.
 type ServerServiceHandler interface {
 	Info(context.Context, *connect.Request[emptypb.Empty]) (*connect.Response[droverv1.ServerInfo], error)
@@ -163,6 +228,13 @@ type ServerServiceHandler interface {
 	Watch(context.Context, *connect.Request[droverv1.WatchRequest], *connect.ServerStream[droverv1.Event]) error
 	Names(context.Context, *connect.Request[droverv1.NamesRequest]) (*connect.Response[droverv1.NamesResponse], error)
 	PowerOff(context.Context, *connect.Request[emptypb.Empty]) (*connect.Response[droverv1.PowerOffResponse], error)
+	ListServers(context.Context, *connect.Request[emptypb.Empty]) (*connect.Response[droverv1.ListServersResponse], error)
+	RemoveServer(context.Context, *connect.Request[droverv1.RemoveServerRequest]) (*connect.Response[emptypb.Empty], error)
+	// Enter makes the calling server a voting member at its address. A server calls
+	// it once it listens there, as often as it takes.
+	Enter(context.Context, *connect.Request[droverv1.EnterRequest]) (*connect.Response[emptypb.Empty], error)
+	// FetchBlob gives an archive to another server.
+	FetchBlob(context.Context, *connect.Request[droverv1.FetchBlobRequest], *connect.ServerStream[droverv1.FetchBlobResponse]) error
 }
 
 // NewServerServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -208,6 +280,30 @@ func NewServerServiceHandler(svc ServerServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(serverServiceMethods.ByName("PowerOff")),
 		connect.WithHandlerOptions(opts...),
 	)
+	serverServiceListServersHandler := connect.NewUnaryHandler(
+		ServerServiceListServersProcedure,
+		svc.ListServers,
+		connect.WithSchema(serverServiceMethods.ByName("ListServers")),
+		connect.WithHandlerOptions(opts...),
+	)
+	serverServiceRemoveServerHandler := connect.NewUnaryHandler(
+		ServerServiceRemoveServerProcedure,
+		svc.RemoveServer,
+		connect.WithSchema(serverServiceMethods.ByName("RemoveServer")),
+		connect.WithHandlerOptions(opts...),
+	)
+	serverServiceEnterHandler := connect.NewUnaryHandler(
+		ServerServiceEnterProcedure,
+		svc.Enter,
+		connect.WithSchema(serverServiceMethods.ByName("Enter")),
+		connect.WithHandlerOptions(opts...),
+	)
+	serverServiceFetchBlobHandler := connect.NewServerStreamHandler(
+		ServerServiceFetchBlobProcedure,
+		svc.FetchBlob,
+		connect.WithSchema(serverServiceMethods.ByName("FetchBlob")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/drover.v1.ServerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ServerServiceInfoProcedure:
@@ -222,6 +318,14 @@ func NewServerServiceHandler(svc ServerServiceHandler, opts ...connect.HandlerOp
 			serverServiceNamesHandler.ServeHTTP(w, r)
 		case ServerServicePowerOffProcedure:
 			serverServicePowerOffHandler.ServeHTTP(w, r)
+		case ServerServiceListServersProcedure:
+			serverServiceListServersHandler.ServeHTTP(w, r)
+		case ServerServiceRemoveServerProcedure:
+			serverServiceRemoveServerHandler.ServeHTTP(w, r)
+		case ServerServiceEnterProcedure:
+			serverServiceEnterHandler.ServeHTTP(w, r)
+		case ServerServiceFetchBlobProcedure:
+			serverServiceFetchBlobHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -253,6 +357,22 @@ func (UnimplementedServerServiceHandler) Names(context.Context, *connect.Request
 
 func (UnimplementedServerServiceHandler) PowerOff(context.Context, *connect.Request[emptypb.Empty]) (*connect.Response[droverv1.PowerOffResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("drover.v1.ServerService.PowerOff is not implemented"))
+}
+
+func (UnimplementedServerServiceHandler) ListServers(context.Context, *connect.Request[emptypb.Empty]) (*connect.Response[droverv1.ListServersResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("drover.v1.ServerService.ListServers is not implemented"))
+}
+
+func (UnimplementedServerServiceHandler) RemoveServer(context.Context, *connect.Request[droverv1.RemoveServerRequest]) (*connect.Response[emptypb.Empty], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("drover.v1.ServerService.RemoveServer is not implemented"))
+}
+
+func (UnimplementedServerServiceHandler) Enter(context.Context, *connect.Request[droverv1.EnterRequest]) (*connect.Response[emptypb.Empty], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("drover.v1.ServerService.Enter is not implemented"))
+}
+
+func (UnimplementedServerServiceHandler) FetchBlob(context.Context, *connect.Request[droverv1.FetchBlobRequest], *connect.ServerStream[droverv1.FetchBlobResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("drover.v1.ServerService.FetchBlob is not implemented"))
 }
 
 // JoinServiceClient is a client for the drover.v1.JoinService service.

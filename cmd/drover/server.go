@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -43,7 +45,10 @@ type server struct {
 	identity *identity.Identity
 	api      *api.Server
 	port     *pki.Port
-	reign    atomic.Pointer[reign] // nil: this server does not lead
+	members  members
+	peers    peers
+	reign    atomic.Pointer[reign]       // nil: this server does not lead
+	opened   atomic.Pointer[store.Store] // the store, once it is open
 }
 
 // runServer is a server: the store, its API on one port, and while it leads the
@@ -53,22 +58,19 @@ func runServer(ctx context.Context, o cli.ServerOptions) error {
 	if err := recordServer(o); err != nil {
 		return err
 	}
-	founding, err := api.Prepare(filepath.Join(o.Data, "server", "identity"), o.Cluster, o.Name, time.Now(), nil)
+	o.Advertise = advertised(o)
+	founding, err := prepare(ctx, &o)
 	if err != nil {
 		return err
-	}
-	if err := up.SetCluster(o.Data, founding.Cluster.ID); err != nil {
-		return err
-	}
-	if o.Advertise == "" {
-		o.Advertise = o.Listen
 	}
 	ln, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return fault.New(fault.Conflict, "cannot listen on %s", o.Listen).Why("%s", err).Try("drover server --listen HOST:PORT").Wrap(err)
 	}
-	if err := writeCredentials(o, founding); err != nil {
-		return errors.Join(err, ln.Close())
+	if founding.Joined == nil {
+		if err := writeCredentials(o, founding); err != nil {
+			return errors.Join(err, ln.Close())
+		}
 	}
 	s := &server{o: o, log: log, founding: founding}
 	if err := s.open(ln); err != nil {
@@ -81,6 +83,35 @@ func runServer(ctx context.Context, o cli.ServerOptions) error {
 	}
 	return err
 }
+
+// prepare is the server's identity: read, made with a new cluster, or got with a
+// join token.
+func prepare(ctx context.Context, o *cli.ServerOptions) (*api.Founding, error) {
+	if o.Join != "" {
+		if err := joinCluster(ctx, *o); err != nil {
+			return nil, err
+		}
+	}
+	founding, err := api.Prepare(identityFolder(o.Data), o.Cluster, cmp.Or(o.Name, firstServer), time.Now(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if o.Join != "" && founding.Joined == nil {
+		return nil, fault.New(fault.Conflict, "%s has a server that founded a cluster", o.Data).Try("drover server --join TOKEN --data DIR")
+	}
+	if o.Name == "" {
+		id, err := pki.IdentityOf(founding.Pair.Cert)
+		if err != nil {
+			return nil, err
+		}
+		o.Name = id.Name
+	}
+	founding.Address = o.Advertise
+	return founding, up.SetCluster(o.Data, founding.Cluster.ID)
+}
+
+// firstServer is the name of a server that founds a cluster, unless it is given.
+const firstServer = "s1"
 
 // recordServer refuses a folder that is not for this program, and records the
 // process in it.
@@ -118,21 +149,30 @@ func writeCredentials(o cli.ServerOptions, f *api.Founding) error {
 	if err != nil {
 		return err
 	}
-	return client.Folder{Servers: []string{o.Advertise}, ClusterID: f.Cluster.ID}.Save(o.Config, client.AdminName, pair)
+	servers := []string{o.Advertise}
+	if len(folder.Servers) > 1 {
+		servers = append(servers, folder.Servers...) // which of them is this one's old address, answers will tell
+	}
+	return client.Folder{Servers: servers, ClusterID: f.Cluster.ID}.Save(o.Config, client.AdminName, pair)
 }
 
 // open opens the store and makes the API over it.
 func (s *server) open(ln net.Listener) error {
 	cert, ca := s.founding.Pair.TLS(), s.founding.Pair.CA
-	s.port = pki.NewPort(ln, pki.ServerTLS(cert, ca, time.Now))
+	s.port = pki.NewPort(ln, s.tls(pki.ServerTLS(cert, ca, time.Now)))
+	layer := s.port.Raft(cert, ca, time.Now)
 	dir := filepath.Join(s.o.Data, "server")
+	var founders []raftlog.Server // a server that joins waits until the leader adds it
+	if s.founding.Joined == nil {
+		founders = []raftlog.Server{{Name: s.o.Name, Address: s.o.Advertise}}
+	}
 	rlog, err := raftlog.New(raftlog.Config{
-		Dir: filepath.Join(dir, "raft"), Name: s.o.Name, Address: s.o.Advertise, Layer: s.port.Raft(cert, ca, time.Now),
-		Servers: []raftlog.Server{{Name: s.o.Name, Address: s.o.Advertise}}, Logger: s.log,
+		Dir: filepath.Join(dir, "raft"), Name: s.o.Name, Address: s.o.Advertise, Layer: layer, Servers: founders, Logger: s.log,
 	})
 	if err != nil {
 		return err
 	}
+	s.members, s.peers = members{rlog}, peers{pair: s.founding.Pair, layer: layer}
 	schema := store.NewSchema()
 	s.registry, s.board, s.identity = registry.New(schema), board.New(schema), identity.New(schema)
 	s.registry.Work = s.board
@@ -143,9 +183,11 @@ func (s *server) open(ln net.Listener) error {
 	if s.store, err = store.Open(store.Config{Schema: schema, Log: rlog, Now: time.Now}); err != nil {
 		return err
 	}
+	s.opened.Store(s.store)
 	s.api, err = api.New(api.Config{
 		Store: s.store, Registry: s.registry, Board: s.board, Identity: s.identity, Blobs: blobs, Seal: s.founding.Seal,
-		Name: s.o.Name, Address: s.o.Advertise, Storage: "raft, 1 server, " + s.o.Data, Version: versionText(),
+		Name: s.o.Name, Address: s.o.Advertise, Storage: s.o.Data, Version: versionText(),
+		Members: s.members, Peers: s.peers,
 		Presence: s.presence, Answered: s.answered, Now: time.Now, Log: s.log,
 	})
 	if err != nil {
@@ -175,12 +217,33 @@ func (s *server) run(ctx context.Context) error {
 	})
 	g.Go(func() error { return part("API", s.api.Serve(ctx, s.port.Web())) })
 	g.Go(func() error { return part("leader", s.store.WhileLeading(ctx, s.lead)) })
+	g.Go(func() error { return part("archives", s.api.CopyBlobs(ctx)) })
+	g.Go(func() error { return s.beMember(ctx) })
 	err := g.Wait()
+	s.handOver()
 	err = errors.Join(err, s.store.Close())
 	closePort()
 	<-portDone
 	return err
 }
+
+// tls refuses servers that were removed to the log, too.
+func (s *server) tls(cfg *tls.Config) *tls.Config {
+	verify := cfg.VerifyConnection
+	cfg.VerifyConnection = func(cs tls.ConnectionState) error {
+		if err := verify(cs); err != nil {
+			return err
+		}
+		st := s.opened.Load()
+		if cs.NegotiatedProtocol == pki.ProtoRaft && st != nil && s.identity.Revoked(st.View(), cs.PeerCertificates[0].SerialNumber.Text(16)) {
+			return errRevoked
+		}
+		return nil
+	}
+	return cfg
+}
+
+var errRevoked = errors.New("the certificate of the server was revoked")
 
 // part says whose error it is.
 func part(name string, err error) error {

@@ -48,7 +48,8 @@ type Programs struct {
 type ServerOptions struct {
 	Data      string // the data folder
 	Config    string // the folder that gets the admin's credential
-	Name      string // of this server
+	Name      string // of this server; empty: the one it has, or is given
+	Join      string // a token, of a server that joins a cluster; empty: it founds one
 	Cluster   string // name of a new cluster
 	Listen    string // host:port
 	Advertise string // host:port that others are told; empty: Listen

@@ -25,23 +25,6 @@ func (a *App) defaultListen() string {
 	return DefaultListen
 }
 
-func (a *App) serverCmd() *cobra.Command {
-	o := ServerOptions{Log: a.Err}
-	cmd := &cobra.Command{
-		Use: "server", Short: "Run a server in the foreground", Args: needArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Data, o.Config = a.dataDir(), a.configDir()
-			return a.program(cmd, a.Programs.Server == nil, func() error { return a.Programs.Server(cmd.Context(), o) })
-		},
-	}
-	cmd.Flags().StringVar(&o.Name, "name", "s1", "name of the server")
-	cmd.Flags().StringVar(&o.Cluster, "cluster", "drover", "name of a new cluster")
-	cmd.Flags().StringVar(&o.Listen, "listen", DefaultListen, "address and port to listen on")
-	cmd.Flags().StringVar(&o.Advertise, "advertise", "", "address and port that others are told (default: --listen)")
-	cmd.Flags().BoolVar(&o.Local, "local", false, "start local machines on this host")
-	return cmd
-}
-
 // localFlags are the flags of what a local machine is told.
 func localFlags(cmd *cobra.Command, address *string, s *Share) {
 	cmd.Flags().StringVar(address, "address", "", "where the machine's units are reached")
@@ -90,11 +73,14 @@ func (a *App) program(cmd *cobra.Command, missing bool, run func() error) error 
 }
 
 func (a *App) joinTokenCmd() *cobra.Command {
-	req := &droverv1.CreateTokenRequest{Role: "machine"}
+	req := &droverv1.CreateTokenRequest{}
 	var ttl time.Duration
 	cmd := &cobra.Command{
-		Use: "join-token", Short: "Make a single-use token with which one more machine can join", Args: needArgs(),
+		Use: "join-token", Short: "Make a single-use token with which one more machine or server can join", Args: needArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkRole(req.Role, req.Machine); err != nil {
+				return err
+			}
 			s, err := a.services()
 			if err != nil {
 				return err
@@ -107,10 +93,15 @@ func (a *App) joinTokenCmd() *cobra.Command {
 			if err := a.write([]byte(resp.Msg.Token + "\n")); err != nil {
 				return err
 			}
+			if req.Role == "server" {
+				a.say("Run on the new host before %s:  drover server --join %s --listen HOST:PORT", at(resp.Msg.Expires), "TOKEN")
+				return nil
+			}
 			a.say("Run on the new machine before %s:  drover join %s", at(resp.Msg.Expires), "TOKEN")
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&req.Role, "role", "machine", "what joins: machine or server")
 	cmd.Flags().StringVar(&req.Machine, "machine", "", "id of an existing machine that lost its identity")
 	cmd.Flags().DurationVar(&ttl, "ttl", time.Hour, "how long the token can be used")
 	return cmd

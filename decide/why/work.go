@@ -130,7 +130,7 @@ func (s Snapshot) unplaced(i Impediment, spec *work.Spec, placementError string)
 		if r, detail := refusal(spec, c); r != "" {
 			against = append(against, Impediment{
 				Entity: i.Entity, UID: i.UID, Blocks: Placement, Kind: r, Subject: string(c.ID), Detail: detail,
-				Since: i.Since, Owner: "auctioneer", NextSteps: []string{nextFor(r)},
+				Since: i.Since, Owner: "auctioneer", NextSteps: nextFor(r),
 			})
 		}
 	}
@@ -164,12 +164,12 @@ func (s Snapshot) unplaced(i Impediment, spec *work.Spec, placementError string)
 	return []Impediment{i}
 }
 
-// nextFor is the first thing to do about what stands against work on a cell.
-func nextFor(k Kind) string {
-	if k == Insufficient {
-		return "drover status"
+// nextFor is what to do about what stands against work on a cell.
+func nextFor(k Kind) []string {
+	if k == Insufficient || k == NoCompatibleCell {
+		return []string{"drover cells", "drover join-token"}
 	}
-	return "drover cells"
+	return []string{"drover cells"}
 }
 
 // refusal is what stands against the work on the cell; an empty kind means

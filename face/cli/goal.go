@@ -193,7 +193,7 @@ func (g lrpReady) check(st *droverv1.StatusResponse) verdict {
 		running := int32(0)
 		var v verdict
 		for _, x := range l.Indexes {
-			name := fmt.Sprintf("%s/%d", g, x.Index)
+			name := fmt.Sprintf("%s/%d", string(g), x.Index)
 			switch x.State {
 			case "RUNNING":
 				running++
@@ -213,7 +213,7 @@ func (g lrpReady) check(st *droverv1.StatusResponse) verdict {
 			v.failed = nil
 		}
 		if v.waiting == "" {
-			v.waiting = fmt.Sprintf("%s runs %d of %d", g, running, l.Instances)
+			v.waiting = fmt.Sprintf("%s runs %d of %d", string(g), running, l.Instances)
 		}
 		v.lines = []line{{"lrp " + string(g), fmt.Sprintf("RUNNING %d/%d", running, l.Instances), v.done}}
 		return v

@@ -47,18 +47,29 @@ func (t *table) print(w io.Writer, paint func(column, cell string) string) {
 		}
 	}
 	head := tableRow{cells: t.head}
-	if noted {
+	if noted && (t.width == 0 || rowWidth(widths)+utf8.RuneCountInString(t.note) <= t.width) {
 		head.note = t.note
 	}
-	t.line(w, head, widths, func(_, c string) string { return c })
+	t.line(w, head, widths, unpainted)
 	for _, r := range t.rows {
 		t.line(w, r, widths, paint)
 	}
 }
 
+// rowWidth is where notes begin.
+func rowWidth(widths []int) int {
+	n := 0
+	for _, w := range widths {
+		if w > 0 {
+			n += w + 2
+		}
+	}
+	return n
+}
+
 func (t *table) line(w io.Writer, r tableRow, widths []int, paint func(column, cell string) string) {
 	var b strings.Builder
-	gap, used := 0, 0
+	gap := 0
 	for i, c := range r.cells {
 		if widths[i] == 0 {
 			continue
@@ -69,9 +80,8 @@ func (t *table) line(w io.Writer, r tableRow, widths []int, paint func(column, c
 			gap = 0
 		}
 		gap += widths[i] - utf8.RuneCountInString(c) + 2
-		used += widths[i] + 2
 	}
-	below := t.besides(&b, r, gap, used)
+	below := t.besides(&b, r, gap, rowWidth(widths))
 	fmt.Fprintln(w, b.String())
 	for _, l := range below {
 		fmt.Fprintln(w, noteIndent+l)

@@ -77,13 +77,13 @@ func impedimentLine(im *droverv1.Impediment) string {
 }
 
 // firstLeaf is the end of the first chain of impediments; nil when there is
-// none.
+// none. What no cell can take ends with that, not with the first cell's reason.
 func firstLeaf(ims []*droverv1.Impediment) *droverv1.Impediment {
 	if len(ims) == 0 {
 		return nil
 	}
 	im := ims[0]
-	for len(im.Children) > 0 {
+	for len(im.Children) > 0 && !isPlacement(im) {
 		im = im.Children[0]
 	}
 	return im

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -240,6 +242,18 @@ func TestAServersIdentityIsMadeOnceAndReadBack(t *testing.T) {
 	}
 	if _, err := again.AdminPair(now); err != nil {
 		t.Error(err)
+	}
+	if err := os.Rename(filepath.Join(dir, sealFile), filepath.Join(dir, "away")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Prepare(dir, "prod", "s1", now, nil); !fault.Is(err, fault.Denied) {
+		t.Errorf("without its key file: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, sealFile)); err == nil {
+		t.Error("another key file was made")
+	}
+	if err := os.Rename(filepath.Join(dir, "away"), filepath.Join(dir, sealFile)); err != nil {
+		t.Fatal(err)
 	}
 	_, err = Prepare(dir, "prod", "s1", now.Add(2*pki.ServerLifetime), nil)
 	check(t, err, fault.Denied, "expired", "date")

@@ -48,6 +48,9 @@ func Prepare(dir, cluster, server string, now time.Time, newID func() string) (*
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+	if err := keyIsThere(dir); err != nil {
+		return nil, err
+	}
 	seal, err := identity.LoadSealKey(filepath.Join(dir, sealFile))
 	if err != nil {
 		return nil, err
@@ -80,6 +83,21 @@ func Prepare(dir, cluster, server string, now time.Time, newID func() string) (*
 	}
 	row := identity.Cluster{ID: pki.ClusterOf(pair.CA), Name: strings.TrimSpace(string(name)), CA: pair.CA.Raw, SealedKey: sealed}
 	return &Founding{Pair: pair, Seal: seal, Cluster: row, Joined: joined}, nil
+}
+
+// keyIsThere refuses a server with an identity and without the key to the
+// cluster's secrets: a new key would open none of them.
+func keyIsThere(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, serverFile+".crt")); err != nil {
+		return nil // no identity yet: the key is made with it
+	}
+	_, err := os.Stat(filepath.Join(dir, sealFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.New(fault.Denied, "the server's key file is missing").
+			Why("%s opens the secrets of this cluster, and a new one would not", filepath.Join(dir, sealFile)).
+			Try("ls " + dir)
+	}
+	return err
 }
 
 func found(dir, cluster, server string, seal identity.SealKey, now time.Time, id string) (*Founding, error) {

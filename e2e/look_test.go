@@ -20,6 +20,7 @@ import (
 type process struct {
 	pid  int
 	what string
+	cwd  string
 }
 
 // processes lists all processes whose program, folder, arguments or environment
@@ -38,7 +39,7 @@ func (c *cluster) processes() (found []process) {
 		all := strings.Join([]string{string(cmdline), string(environ), exe, cwd + "/"}, "\x00")
 		pid, err := strconv.Atoi(filepath.Base(dir))
 		if err == nil && strings.Contains(all, mark) {
-			found = append(found, process{pid, strings.ReplaceAll(string(cmdline), "\x00", " ")})
+			found = append(found, process{pid, strings.ReplaceAll(string(cmdline), "\x00", " "), cwd})
 		}
 	}
 	return found

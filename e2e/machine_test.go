@@ -190,3 +190,69 @@ func TestUnitsReserveTheirConstraintsOnTheCell(t *testing.T) {
 	c.must("remove-unit", "plain/0", "--yes")
 	c.running(20*time.Second, "big", 1)
 }
+
+func TestALostCellsWorkMovesAndItsLeftoversGo(t *testing.T) {
+	c := spread(t)
+	before := c.running(time.Second, "web", 4)
+	// Without its supervisor the agent does not come back, and says no goodbye.
+	supervisor, agent := c.supervisor("1"), c.agent("1")
+	if err := supervisor.Signal(stop); err != nil {
+		t.Fatal(err)
+	}
+	c.kill(agent)
+	for _, r := range before {
+		if r.Holder.Cell == "c1" {
+			c.written(40*time.Second, fmt.Sprintf("starts.web.%d", r.Index), 2)
+		}
+	}
+	for _, r := range c.running(10*time.Second, "web", 4) {
+		if r.Holder.Cell != "c0" {
+			t.Errorf("instance %d is on %s", r.Index, r.Holder.Cell)
+		}
+		if was := before[r.Index]; was.Holder.Cell == "c0" && was.Holder.Instance != r.Holder.Instance {
+			t.Errorf("instance %d of the other cell was moved", r.Index)
+		}
+	}
+	if err := supervisor.Signal(cont); err != nil {
+		t.Fatal(err)
+	}
+	c.agent("1", agent)
+	c.cellIs(20*time.Second, "c1", "present")
+	c.eventually(20*time.Second, "what ran there is stopped", func() error {
+		for _, p := range c.processes() {
+			if p.what == "sleep 1000 " && strings.Contains(p.cwd, "/machines/1/") {
+				return fmt.Errorf("there is %v", p)
+			}
+		}
+		return nil
+	})
+	for i := range 4 {
+		c.onlyLast(fmt.Sprintf("starts.web.%d", i))
+	}
+	c.settled(10*time.Second, "plain/0")
+}
+
+func TestTheLastMachineThatManagesStays(t *testing.T) {
+	c := start(t)
+	if out, err := c.run("remove-machine", "0", "--yes"); err == nil {
+		t.Errorf("it was removed: %s", out)
+	}
+	c.cellIs(time.Second, "c0", "present")
+}
+
+func TestDownFindsWhatLostAllWhoKnewIt(t *testing.T) {
+	c := start(t)
+	c.control("plain-0.start", daemon+`"`+c.path("daemon")+`"`)
+	c.must("deploy", c.plain(), "--to", "0")
+	c.settled(20*time.Second, "plain/0")
+	c.desire("web", 2)
+	agent := c.agent("0")
+	for _, id := range []proc.ID{c.record("up"), c.record("server"), c.supervisor("0")} {
+		c.kill(id)
+	}
+	c.gone(agent)
+	if !c.pidIn("daemon").Alive() || !c.instance("web", 0).Alive() {
+		t.Error("nothing is left for down to find")
+	}
+	// The end of every test does the rest.
+}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -114,6 +115,7 @@ status-set active answered`)
 		}
 		return nil
 	})
+	c.written(20*time.Second, "starts.web.0", 2)
 	after := c.running(20*time.Second, "web", 2)
 	if after[0].CrashCount != 1 || after[1].CrashCount != 0 {
 		t.Errorf("the crashes were accounted as %d and %d, want 1 and 0", after[0].CrashCount, after[1].CrashCount)
@@ -166,4 +168,30 @@ func (c *cluster) adopts(keeper proc.ID) {
 		return nil
 	})
 	c.running(10*time.Second, "web", 1)
+}
+
+func TestAStartThatFailsLeavesWhatRunsAlone(t *testing.T) {
+	c := start(t)
+	c.desire("web", 1)
+	machine, instance := c.supervisor("0"), c.instance("web", 0)
+	c.kill(c.record("up"))
+	c.kill(c.record("server"))
+	key := c.data + "/server/identity/seal.key"
+	if err := os.Rename(key, key+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := c.run("up", "--detach"); err == nil {
+		t.Errorf("it came up without a key: %s", out)
+	}
+	if !machine.Alive() || !instance.Alive() {
+		t.Error("a failed start has stopped the machine")
+	}
+	if err := os.Rename(key+".away", key); err != nil {
+		t.Fatal(err)
+	}
+	c.up()
+	c.running(20*time.Second, "web", 1)
+	if c.supervisor("0") != machine || c.instance("web", 0) != instance {
+		t.Error("the machine was not found again")
+	}
 }

@@ -64,7 +64,7 @@ func (a *App) follow(ctx context.Context, s *services, f followFlags, g goal, p 
 			last = g.check(st)
 			p.show(st, last)
 		case ctx.Err() != nil:
-			return false, nil
+			return false, nil //nolint:nilerr // the context says why
 		case !fault.Is(err, fault.Unavailable):
 			return false, err
 		default:

@@ -34,7 +34,7 @@ func (a *App) watchStatus(cmd *cobra.Command, s *services, f statusFlags) error 
 			told = false
 			return false, show(st)
 		case ctx.Err() != nil:
-			return false, nil
+			return false, nil //nolint:nilerr // the context says why
 		case fault.Is(err, fault.Unavailable):
 			if !told {
 				a.say("No server answers. Trying again.")

@@ -18,7 +18,7 @@ func (b *bench) up() ([]row, error) {
 		if err != nil {
 			return 0, err
 		}
-		_, took, err := c.drover("up", "--detach")
+		took, err := c.drover("up", "--detach")
 		return took, errors.Join(err, c.down())
 	})
 	if err != nil {
@@ -31,9 +31,9 @@ func (b *bench) up() ([]row, error) {
 			return 0, err
 		}
 		start := time.Now()
-		_, _, err = c.drover("up", "--detach")
+		_, err = c.drover("up", "--detach")
 		if err == nil {
-			_, _, err = c.drover("lrp", "desire", "one", "--wait", "--", "sleep", "1000")
+			_, err = c.drover("lrp", "desire", "one", "--wait", "--", "sleep", "1000")
 		}
 		return time.Since(start), errors.Join(err, c.down())
 	})
@@ -51,7 +51,7 @@ func (b *bench) demo() ([]row, error) {
 		if err != nil {
 			return 0, err
 		}
-		_, took, err := c.drover("up", "--demo", "--detach")
+		took, err := c.drover("up", "--demo", "--detach")
 		if err == nil {
 			memory, err = c.memory("3")
 		}
@@ -72,7 +72,7 @@ func (b *bench) demo() ([]row, error) {
 // with so many instances running. Shims first: the text that they share counts
 // for each in part.
 func (c *cluster) memory(instances string) ([]row, error) {
-	if _, _, err := c.drover("lrp", "scale", "web", instances, "--wait"); err != nil {
+	if _, err := c.drover("lrp", "scale", "web", instances, "--wait"); err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir("/proc")

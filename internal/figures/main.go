@@ -192,7 +192,7 @@ func (b *bench) cluster() (*cluster, error) {
 	return c, os.MkdirAll(c.home, 0o700)
 }
 
-func (c *cluster) drover(args ...string) (string, time.Duration, error) {
+func (c *cluster) drover(args ...string) (time.Duration, error) {
 	cmd := exec.CommandContext(c.b.ctx, filepath.Join(c.b.bin, "drover"), args...)
 	var out bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = c.env, &out, &out
@@ -202,10 +202,10 @@ func (c *cluster) drover(args ...string) (string, time.Duration, error) {
 	if err != nil {
 		err = fmt.Errorf("drover %s: %w\n%s", strings.Join(args, " "), err, &out)
 	}
-	return out.String(), took, err
+	return took, err
 }
 
 func (c *cluster) down() error {
-	_, _, err := c.drover("down", "--purge", "--yes")
+	_, err := c.drover("down", "--purge", "--yes")
 	return err
 }

@@ -197,13 +197,22 @@ func dial(configDir string) (*services, error) {
 }
 
 func (a *App) configDir() string {
-	if a.flags.config != "" {
-		return a.flags.config
+	d := a.flags.config
+	if d == "" {
+		d = a.Getenv("DROVER_CONFIG")
 	}
-	if d := a.Getenv("DROVER_CONFIG"); d != "" {
-		return d
+	if d == "" {
+		d = filepath.Join(a.home(".config", "XDG_CONFIG_HOME"), "drover")
 	}
-	return filepath.Join(a.home(".config", "XDG_CONFIG_HOME"), "drover")
+	return absolute(d)
+}
+
+// absolute is a folder's path for programs too that run elsewhere.
+func absolute(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
 }
 
 func (a *App) dataDir() string {
@@ -214,10 +223,7 @@ func (a *App) dataDir() string {
 	if d == "" {
 		d = filepath.Join(a.home(".local/share", "XDG_DATA_HOME"), "drover")
 	}
-	if abs, err := filepath.Abs(d); err == nil {
-		return abs
-	}
-	return d
+	return absolute(d)
 }
 
 func (a *App) home(sub, env string) string {

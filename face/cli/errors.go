@@ -30,6 +30,7 @@ func (a *App) fail(ctx context.Context, cmd *cobra.Command, err error) int {
 	default:
 		code = f.Kind.ExitCode()
 	}
+	f = withNext(cmd, f)
 	if cmd != nil && formatOf(cmd) == "json" {
 		a.printJSONError(f, code)
 		return code
@@ -42,6 +43,19 @@ func (a *App) fail(ctx context.Context, cmd *cobra.Command, err error) int {
 		}
 	}
 	return code
+}
+
+// withNext gives an error that names no next command the one that always helps:
+// the command's help for what was said wrongly, else a look at what there is.
+func withNext(cmd *cobra.Command, f *fault.Error) *fault.Error {
+	switch {
+	case len(f.Next) > 0 || cmd == nil:
+	case f.Kind == fault.Invalid:
+		return f.Try(cmd.CommandPath() + " --help")
+	case f.Kind == fault.NotFound || f.Kind == fault.Conflict:
+		return f.Try("drover status")
+	}
+	return f
 }
 
 // asFault makes any error one that people can read.

@@ -40,7 +40,7 @@ that runs on them. The state stays for the next up, unless --purge is given.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			what := "This ends everything that runs here; the state stays in " + a.dataDir() + "."
 			if purge {
-				what = fmt.Sprintf("This ends everything that runs here and removes %s and the credentials in %s.", a.dataDir(), a.configDir())
+				what = fmt.Sprintf("This ends everything that runs here and removes %s and the credentials in %s.", a.tilde(a.dataDir()), a.tilde(a.configDir()))
 			}
 			if purge || f.dryRun {
 				if on, err := a.announce(cmd, f, "%s", what); !on {

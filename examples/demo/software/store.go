@@ -175,7 +175,7 @@ func serve(ctx context.Context, listen string, h http.Handler) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("listening on", ln.Addr())
+	fmt.Printf("listening on %s, pid %d\n", ln.Addr(), os.Getpid())
 	srv := &http.Server{
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,

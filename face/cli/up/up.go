@@ -85,6 +85,12 @@ func Prepare(o Options) (*House, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
+	// Before the first file is written: a refused start leaves no trace.
+	if r, err := proc.ReadRecord(o.record("server")); err != nil || !r.ID.Alive() {
+		if err := checkPort(o.Listen); err != nil {
+			return nil, err
+		}
+	}
 	for _, dir := range []string{"bin", "run", "server", "machines"} {
 		if err := os.MkdirAll(filepath.Join(o.Data, dir), 0o700); err != nil {
 			return nil, cannotWrite(o.Data, err)

@@ -38,6 +38,22 @@ func (s Snapshot) Application(name entity.AppName) []Impediment {
 	return out
 }
 
+// UnitsOf is what holds the units of an Alive application, which has no
+// impediment of its own.
+func (s Snapshot) UnitsOf(name entity.AppName) []Impediment {
+	app, ok := s.World.Application(name)
+	if !ok || app.Life != entity.Alive {
+		return nil
+	}
+	var out []Impediment
+	for _, u := range s.World.UnitsOf(name, 0) {
+		if found := s.Unit(u.Name); len(out) < mostChildren {
+			out = append(out, found...)
+		}
+	}
+	return out
+}
+
 // Relation is why a Dying relation is not gone: who is in its scope.
 func (s Snapshot) Relation(id entity.RelationID) []Impediment {
 	rel, ok := s.World.Relation(id)

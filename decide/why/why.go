@@ -13,6 +13,7 @@ package why
 
 import (
 	"fmt"
+	"strings"
 
 	"drover/noun/entity"
 	"drover/noun/when"
@@ -105,7 +106,8 @@ func (s Snapshot) Summary(what string, life entity.Life, since when.Instant, fou
 	case len(found) == 0:
 		return fmt.Sprintf("%s is %s; nothing holds it.", what, life)
 	case life == entity.Alive || life == 0:
-		return fmt.Sprintf("%s is not ready: %s.", what, found[0].Detail)
+		reason, _, _ := strings.Cut(found[0].Detail, "\n")
+		return fmt.Sprintf("%s is not ready: %s.", what, reason)
 	}
 	return fmt.Sprintf("%s is %s%s and cannot be removed yet.", what, life, s.since(since))
 }

@@ -177,6 +177,18 @@ relation_held blog:db mysql:server
 			"hook_failed db-relation-departed\n",
 		},
 		{
+			"an alive application is held by what holds its units",
+			func(m *model) { m.units[0].Life, m.apps[0].Life = entity.Alive, entity.Alive },
+			func(s Snapshot) []Impediment { return append(s.Application("mysql"), s.UnitsOf("mysql")...) },
+			"hook_failed db-relation-departed\n",
+		},
+		{
+			"a dying application has its units' impediments already",
+			func(*model) {},
+			func(s Snapshot) []Impediment { return s.UnitsOf("mysql") },
+			"",
+		},
+		{
 			"an undeployed unit of a machine that cannot be started",
 			func(m *model) {
 				m.units[0] = entity.Unit{Name: "mysql/0", App: "mysql", Life: entity.Alive, Machine: "1"}
@@ -352,6 +364,7 @@ func TestSummaries(t *testing.T) {
 	for _, tc := range []struct{ got, want string }{
 		{s.Summary("mysql (application)", entity.Dying, now.Add(-4*time.Minute), held), "mysql (application) is dying since 4m0s and cannot be removed yet."},
 		{s.Summary("mysql/0 (unit)", entity.Alive, now, held), "mysql/0 (unit) is not ready: hook x failed."},
+		{s.Summary("x (unit)", entity.Alive, now, []Impediment{{Detail: "hook x failed\nlast output: oh"}}), "x (unit) is not ready: hook x failed."},
 		{s.Summary("mysql/0 (unit)", entity.Alive, now, nil), "mysql/0 (unit) is alive; nothing holds it."},
 		{s.Summary("web/0", 0, 0, nil), "web/0: nothing holds it."},
 	} {

@@ -209,7 +209,7 @@ func (m *modelService) whyOne(view *store.View, model entity.ModelUID, r why.Sna
 		return answer{rel.CanonicalName(), "relation", rel.Life, rel.Since, r.Relation(rel.ID)}, nil
 	}
 	if app, ok := reg.Application(view, model, entity.AppName(text)); ok {
-		return answer{text, "application", app.Life, app.Since, r.Application(app.Name)}, nil
+		return answer{text, "application", app.Life, app.Since, append(r.Application(app.Name), r.UnitsOf(app.Name)...)}, nil
 	}
 	if u, ok := reg.Unit(view, model, entity.UnitName(text)); ok {
 		return answer{text, "unit", u.Life, u.Since, r.Unit(u.Name)}, nil

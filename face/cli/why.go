@@ -47,7 +47,7 @@ func (a *App) whyCmd() *cobra.Command {
 			out := shown{
 				data: object{{"schema", "drover.why/v1"}, {"summary", resp.Msg.Summary}, {"impediments", plain(messages(resp.Msg.Impediments))}},
 				table: func(w io.Writer) {
-					whyView{w: w, now: a.Now().UnixNano(), width: terminalWidth(a.Out), cells: cells}.print(resp.Msg)
+					whyView{w: w, now: a.Now().UnixNano(), width: terminalWidth(a.Out), cells: cells, self: strings.TrimPrefix(req.Entity, "machine:")}.print(resp.Msg)
 				},
 			}
 			for _, im := range resp.Msg.Impediments {

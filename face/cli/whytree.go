@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,7 +15,8 @@ type whyView struct {
 	w     io.Writer
 	now   int64
 	width int
-	cells bool // every cell's reason
+	cells bool   // every cell's reason
+	self  string // what was asked about
 }
 
 // Of what is the same for many, so many are shown.
@@ -35,19 +37,17 @@ func (v whyView) print(r *droverv1.WhyResponse) {
 	}
 	var steps []string
 	for i, im := range r.Impediments {
-		v.node(im, "", i == len(r.Impediments)-1, severalEntities(r.Impediments))
+		v.node(im, "", i == len(r.Impediments)-1, v.names(im, r.Impediments))
 		collectSteps(im, &steps)
 	}
 	v.steps(steps)
 }
 
-func severalEntities(ims []*droverv1.Impediment) bool {
-	for _, im := range ims {
-		if im.Entity != ims[0].Entity {
-			return true
-		}
-	}
-	return false
+// names reports whether the impediment has to say what it holds: it is not what
+// was asked about, or one of several.
+func (v whyView) names(im *droverv1.Impediment, all []*droverv1.Impediment) bool {
+	several := slices.ContainsFunc(all, func(other *droverv1.Impediment) bool { return other.Entity != im.Entity })
+	return several || v.self != "" && im.Entity != v.self && !strings.Contains(v.self, " ")
 }
 
 // node writes an impediment and what is behind it.

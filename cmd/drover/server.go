@@ -199,7 +199,19 @@ func (s *server) open(ln net.Listener) error {
 // run serves until the context ends or a part fails, which ends the others. The
 // port goes last, because the store talks over it to its end.
 func (s *server) run(ctx context.Context) error {
+	asked := ctx
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		select {
+		case <-asked.Done(): // callers are sent to the successor while this one still answers
+			s.handOver()
+			end()
+		case <-ctx.Done():
+		}
+		return nil
+	})
 	pctx, closePort := context.WithCancel(context.WithoutCancel(ctx))
 	var portErr error
 	portDone := make(chan struct{})
@@ -220,7 +232,6 @@ func (s *server) run(ctx context.Context) error {
 	g.Go(func() error { return part("archives", s.api.CopyBlobs(ctx)) })
 	g.Go(func() error { return s.beMember(ctx) })
 	err := g.Wait()
-	s.handOver()
 	err = errors.Join(err, s.store.Close())
 	closePort()
 	<-portDone

@@ -65,6 +65,8 @@ type option struct {
 	log      store.Log
 	listener net.Listener
 	founding *Founding
+	members  Members
+	peers    Peers
 }
 
 func newLab(t *testing.T, opts ...option) *lab {
@@ -103,7 +105,7 @@ func newLab(t *testing.T, opts ...option) *lab {
 	l.tracker = presence.New(presence.Config{Now: l.clock.Now})
 	l.server, err = New(Config{
 		Store: l.st, Registry: reg, Board: b, Identity: ids, Blobs: blobs, Seal: l.founding.Seal,
-		Name: "s1", Address: l.addr, Version: "test", Storage: "memory", Now: l.clock.Now,
+		Name: "s1", Address: l.addr, Version: "test", Storage: "memory", Members: o.members, Peers: o.peers, Now: l.clock.Now,
 		Presence: func() *presence.Tracker { return l.tracker }, Answered: func(a Answer) { l.answers <- a },
 		Log: slog.New(slog.NewTextHandler(&safeBuffer{b: l.logged}, nil)),
 	})
@@ -288,4 +290,13 @@ func check(t *testing.T, err error, kind fault.Kind, words ...string) {
 			t.Errorf("%q (next %q) does not say %q", f.Error(), f.Next, w)
 		}
 	}
+}
+
+func (l *lab) emptyBlobs() *blob.Store {
+	l.Helper()
+	b, err := blob.Open(l.TempDir())
+	if err != nil {
+		l.Fatal(err)
+	}
+	return b
 }

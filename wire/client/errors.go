@@ -44,6 +44,9 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	if code == connect.CodeResourceExhausted {
 		return fault.New(fault.ResourceExhausted, "a message is too large").Wrap(err)
 	}
+	if code == connect.CodeCanceled { // not by us: the server ends
+		code = connect.CodeUnavailable
+	}
 	if code == connect.CodeUnavailable || code == connect.CodeUnknown || code == connect.CodeInternal {
 		return fault.New(fault.Unavailable, "the connection to the server was lost").Coded(fault.CodeConnectionLost).
 			Try("drover status").Wrap(err)

@@ -111,6 +111,7 @@ type App struct {
 	flags globalFlags
 	conn  *services
 	used  *cobra.Command // the command that runs, for its format
+	asked string         // id of the last request, for --debug
 }
 
 type globalFlags struct {
@@ -148,6 +149,11 @@ func Main(args []string, p Programs) int {
 
 // Run runs one command and returns its exit code.
 func (a *App) Run(ctx context.Context, args []string) int {
+	newID := a.NewID
+	a.NewID = func() string {
+		a.asked = newID()
+		return a.asked
+	}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(a.In)

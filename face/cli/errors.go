@@ -38,6 +38,9 @@ func (a *App) fail(ctx context.Context, cmd *cobra.Command, err error) int {
 	printFault(a.Err, f)
 	if a.flags.debug {
 		fmt.Fprintf(a.Err, "  kind: %s\n", f.Kind)
+		if a.asked != "" {
+			fmt.Fprintf(a.Err, "  request: %s\n", a.asked)
+		}
 		for c := error(f); c != nil; c = errors.Unwrap(c) {
 			fmt.Fprintf(a.Err, "  chain: %T: %v\n", c, c)
 		}

@@ -62,6 +62,9 @@ func (a *App) follow(ctx context.Context, s *services, f followFlags, g goal, p 
 		switch {
 		case err == nil:
 			last = g.check(st)
+			if last.waiting == "" && !last.done {
+				last.waiting = g.String() + " is not reached yet"
+			}
 			p.show(st, last)
 		case ctx.Err() != nil:
 			return false, nil //nolint:nilerr // the context says why

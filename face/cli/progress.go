@@ -80,24 +80,30 @@ func (c *changes) end() {}
 
 // jsonChanges writes one JSON object a change, on standard output.
 type jsonChanges struct {
-	enc  *json.Encoder
-	now  func() time.Time
-	last map[string]string
+	enc   *json.Encoder
+	now   func() time.Time
+	quiet *quietness
+	last  map[string]string
 }
 
 func (a *App) newJSONProgress() progress {
-	return &jsonChanges{enc: json.NewEncoder(a.Out), now: a.Now, last: map[string]string{}}
+	return &jsonChanges{enc: json.NewEncoder(a.Out), now: a.Now, quiet: &quietness{now: a.Now, since: a.Now()}, last: map[string]string{}}
 }
 
 func (c *jsonChanges) show(_ *droverv1.StatusResponse, v verdict) {
+	stamp := c.now().UTC().Format(time.RFC3339Nano)
 	for _, l := range v.lines {
 		if c.last[l.key] == l.text {
 			continue
 		}
 		c.last[l.key] = l.text
+		c.quiet.changed()
 		_ = c.enc.Encode(map[string]any{ // a closed pipe ends the program by itself
-			"at": c.now().UTC().Format(time.RFC3339Nano), "entity": l.key, "state": l.text, "done": l.done,
+			"at": stamp, "entity": l.key, "state": l.text, "done": l.done,
 		})
+	}
+	if text := c.quiet.due(v.waiting); text != "" && !v.done {
+		_ = c.enc.Encode(map[string]any{"at": stamp, "waiting": text}) // as above
 	}
 }
 

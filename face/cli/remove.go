@@ -91,7 +91,7 @@ func (a *App) remove(cmd *cobra.Command, kind, prefix string, names []string, f 
 		if err != nil {
 			return a.suggest(ctx, err, kind, name)
 		}
-		a.printPlan(name, resp.Msg)
+		a.printPlan(name, resp.Msg, f.dryRun)
 	}
 	if f.dryRun {
 		return nil
@@ -120,11 +120,15 @@ func (a *App) remove(cmd *cobra.Command, kind, prefix string, names []string, f 
 	return a.afterwards(cmd, f.wait, gone)
 }
 
-func (a *App) printPlan(name string, r *droverv1.RemoveResponse) {
-	if len(r.Plan) == 0 {
-		return
+// printPlan says what goes; a dry run says it also with --quiet.
+func (a *App) printPlan(name string, r *droverv1.RemoveResponse, dryRun bool) {
+	switch {
+	case len(r.Plan) == 0:
+	case dryRun:
+		fmt.Fprintf(a.Err, "Removing %s: %s\n", name, strings.Join(r.Plan, "; "))
+	default:
+		a.say("Removing %s: %s", name, strings.Join(r.Plan, "; "))
 	}
-	a.say("Removing %s: %s", name, strings.Join(r.Plan, "; "))
 }
 
 // destroyFlags are those of every command that ends or removes something.

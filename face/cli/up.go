@@ -67,6 +67,9 @@ func (a *App) up(cmd *cobra.Command, o up.Options, demo, detach bool) error {
 	started := a.Now()
 	o.Folders = up.Folders{Data: a.dataDir(), Config: a.configDir()}
 	o.Default, o.Say = a.defaultListen(), a.say
+	if err := up.Check(o.Folders); err != nil {
+		return err
+	}
 	if id, err := up.Running(o.Folders); err == nil {
 		a.say("drover up runs already (pid %d).", id.PID)
 		return a.showUp(cmd, upView{folders: o.Folders, started: started, demo: demo})

@@ -156,6 +156,15 @@ func checkCredentials(f Folders) error {
 	return nil
 }
 
+// Check refuses folders that up must leave as they are: of a newer version, not
+// Drover's, or of two clusters.
+func Check(f Folders) error {
+	if err := CheckVersion(f.Data); err != nil {
+		return err
+	}
+	return checkCredentials(f)
+}
+
 // settingsFile remembers how up was told to listen.
 const settingsFile = "up.json"
 
@@ -166,10 +175,7 @@ type settings struct {
 
 // complete checks the options and fills in what the last run was told.
 func (o *Options) complete() error {
-	if err := CheckVersion(o.Data); err != nil {
-		return err
-	}
-	if err := checkCredentials(o.Folders); err != nil {
+	if err := Check(o.Folders); err != nil {
 		return err
 	}
 	var last settings

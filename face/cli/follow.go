@@ -20,6 +20,11 @@ const (
 	quietFor     = 10 * time.Second
 )
 
+// staleFor is how long a failure that is there from the beginning may stay
+// before it ends a wait: it may be resolved already, and the agent about to act
+// on that.
+const staleFor = time.Second
+
 // eachChange calls look after every change and at least so often, until it is
 // done, fails, or the context ends, which is no error.
 func (a *App) eachChange(ctx context.Context, s *services, every time.Duration, look func(context.Context) (done bool, err error)) error {
@@ -56,7 +61,7 @@ func (a *App) follow(ctx context.Context, s *services, f followFlags, g goal, p 
 	defer p.end()
 	var last verdict
 	var since time.Time // reached without a break
-	reached := false
+	reached, first, stale, began := false, true, false, a.Now()
 	err := a.eachChange(wctx, s, pollEvery, func(ctx context.Context) (bool, error) {
 		st, err := a.status(ctx, s, true)
 		switch {
@@ -74,7 +79,11 @@ func (a *App) follow(ctx context.Context, s *services, f followFlags, g goal, p 
 			last = verdict{waiting: "no server answers"}
 			p.show(nil, last)
 		}
+		stale = last.failed != nil && (stale || first && fault.Is(last.failed, fault.EntityFailed))
+		first = false
 		switch {
+		case stale && a.Now().Sub(began) < staleFor:
+			return false, nil
 		case last.failed != nil:
 			return false, a.withOutput(ctx, s, last)
 		case !last.done:
@@ -92,6 +101,8 @@ func (a *App) follow(ctx context.Context, s *services, f followFlags, g goal, p 
 		return nil
 	case ctx.Err() != nil:
 		return a.interrupted(g.String())
+	case last.failed != nil:
+		return last.failed
 	}
 	if last.done {
 		last.waiting = "it is reached, but has not stayed so for " + f.stable.String()

@@ -62,7 +62,7 @@ func (a *Agent) die() {
 func (a *Agent) saveState() {
 	data, err := json.Marshal(a.state)
 	if err == nil {
-		err = renameio.WriteFile(statePath(a.cfg.DataDir), data, 0o600)
+		err = renameio.WriteFile(statePath(a.cfg.DataDir), data, 0o600, renameio.WithTempDir(a.cfg.DataDir))
 	}
 	if err != nil {
 		a.cfg.Log.Error("cannot remember the agent's state", "err", err)

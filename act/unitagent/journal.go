@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"drover/act/hooktool"
 	"drover/decide/uniter"
@@ -98,7 +99,7 @@ func (j Journal) Save(s *State) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(j.Path, data, 0o600)
+	return renameio.WriteFile(j.Path, data, 0o600, renameio.WithTempDir(filepath.Dir(j.Path)))
 }
 
 // PutAside renames the journal, for people to look at.

@@ -175,5 +175,5 @@ func (f *Founding) AdminPair(now time.Time) (*pki.Pair, error) {
 }
 
 func writeFile(path string, data []byte) error {
-	return renameio.WriteFile(path, data, 0o600, renameio.IgnoreUmask())
+	return renameio.WriteFile(path, data, 0o600, renameio.IgnoreUmask(), renameio.WithTempDir(filepath.Dir(path)))
 }

@@ -45,7 +45,7 @@ func (p *Pair) Save(dir, name string) error {
 		{"ca.crt", "CERTIFICATE", p.CA.Raw, 0o644},
 	} {
 		data := pem.EncodeToMemory(&pem.Block{Type: f.kind, Bytes: f.der})
-		if err := renameio.WriteFile(filepath.Join(dir, f.name), data, f.mode, renameio.IgnoreUmask()); err != nil {
+		if err := renameio.WriteFile(filepath.Join(dir, f.name), data, f.mode, renameio.IgnoreUmask(), renameio.WithTempDir(dir)); err != nil {
 			return err
 		}
 	}

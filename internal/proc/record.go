@@ -28,7 +28,7 @@ func WriteRecord(path string, r Record) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(path, append(b, '\n'), 0o600)
+	return renameio.WriteFile(path, append(b, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(path)))
 }
 
 // ReadRecord reads a record; os.ErrNotExist when there is none.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/google/renameio/v2"
 )
@@ -31,7 +32,7 @@ func LoadSealKey(path string) (SealKey, error) {
 		if err != nil {
 			return k, err
 		}
-		return k, renameio.WriteFile(path, k[:], 0o600, renameio.IgnoreUmask())
+		return k, renameio.WriteFile(path, k[:], 0o600, renameio.IgnoreUmask(), renameio.WithTempDir(filepath.Dir(path)))
 	}
 	if err != nil {
 		return SealKey{}, err

@@ -94,7 +94,7 @@ func (f Folder) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(filepath.Join(dir, "client.json"), append(data, '\n'), 0o600)
+	return renameio.WriteFile(filepath.Join(dir, "client.json"), append(data, '\n'), 0o600, renameio.WithTempDir(dir))
 }
 
 func unusable(dir string, err error) error {

@@ -146,7 +146,7 @@ func (p *Provider) create(all []provisioner.Instance, req provisioner.StartReque
 	if err != nil {
 		return "", err
 	}
-	return name, renameio.WriteFile(filepath.Join(dir, instanceFile), append(b, '\n'), 0o600)
+	return name, renameio.WriteFile(filepath.Join(dir, instanceFile), append(b, '\n'), 0o600, renameio.WithTempDir(dir))
 }
 
 // folderName is the machine's id, with its model unless that is the usual one.
@@ -175,7 +175,7 @@ func (p *Provider) writeToken(name, token string) error {
 	if _, err := os.Stat(filepath.Join(dir, "identity", "client.json")); err == nil || token == "" {
 		return nil
 	}
-	return renameio.WriteFile(filepath.Join(dir, tokenFile), []byte(token+"\n"), 0o600)
+	return renameio.WriteFile(filepath.Join(dir, tokenFile), []byte(token+"\n"), 0o600, renameio.WithTempDir(dir))
 }
 
 const bootTimeout = 20 * time.Second
@@ -314,7 +314,7 @@ func (p *Provider) admit(epoch uint64) error {
 	case epoch < seen:
 		return fault.New(fault.Conflict, "epoch %d is over", epoch).Why("local machines have seen epoch %d", seen)
 	case epoch > seen:
-		return renameio.WriteFile(file, fmt.Appendln(nil, epoch), 0o600)
+		return renameio.WriteFile(file, fmt.Appendln(nil, epoch), 0o600, renameio.WithTempDir(p.cfg.Dir))
 	}
 	return nil
 }

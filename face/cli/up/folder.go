@@ -77,7 +77,7 @@ func checkEmpty(data string) error {
 		return cannotWrite(data, err)
 	}
 	for _, e := range entries {
-		known := false
+		known := strings.HasPrefix(e.Name(), "."+versionFile) // of a killed first start
 		for _, name := range ours {
 			known = known || e.Name() == name
 		}
@@ -93,7 +93,7 @@ func writeVersion(data string) error {
 	if _, err := readVersion(data); err == nil {
 		return nil
 	}
-	return renameio.WriteFile(filepath.Join(data, versionFile), fmt.Appendf(nil, "drover-data %d\n", FormatVersion), 0o600)
+	return renameio.WriteFile(filepath.Join(data, versionFile), fmt.Appendf(nil, "drover-data %d\n", FormatVersion), 0o600, renameio.WithTempDir(data))
 }
 
 // SetCluster records which cluster the folder belongs to, once; a folder of
@@ -107,7 +107,7 @@ func SetCluster(data, id string) error {
 		return otherCluster(data, v.cluster, id)
 	}
 	text := fmt.Appendf(nil, "drover-data %d\ncluster %s\n", FormatVersion, id)
-	return renameio.WriteFile(filepath.Join(data, versionFile), text, 0o600)
+	return renameio.WriteFile(filepath.Join(data, versionFile), text, 0o600, renameio.WithTempDir(data))
 }
 
 func otherCluster(data, has, want string) error {
@@ -208,7 +208,7 @@ func (o *Options) remember() error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(filepath.Join(o.Data, settingsFile), append(b, '\n'), 0o600)
+	return renameio.WriteFile(filepath.Join(o.Data, settingsFile), append(b, '\n'), 0o600, renameio.WithTempDir(o.Data))
 }
 
 const maxLog = 16 << 20

@@ -88,10 +88,14 @@ func Prepare(dir, cluster, server string, now time.Time, newID func() string) (*
 // keyIsThere refuses a server with an identity and without the key to the
 // cluster's secrets: a new key would open none of them.
 func keyIsThere(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, serverFile+".crt")); err != nil {
+	_, err := os.Stat(filepath.Join(dir, serverFile+".crt"))
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil // no identity yet: the key is made with it
 	}
-	_, err := os.Stat(filepath.Join(dir, sealFile))
+	if err != nil {
+		return err
+	}
+	_, err = os.Stat(filepath.Join(dir, sealFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fault.New(fault.Denied, "the server's key file is missing").
 			Why("%s opens the secrets of this cluster, and a new one would not", filepath.Join(dir, sealFile)).

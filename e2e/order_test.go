@@ -39,6 +39,7 @@ func (c *cluster) left(units ...string) {
 	}
 }
 
+// Rule: W-039 requirer/1 starts when provider/0 is established, and joins it.
 func TestScalingGoesInOrderOverAKilledAgent(t *testing.T) {
 	c := start(t)
 	c.related("1")
@@ -81,12 +82,14 @@ func TestScalingGoesInOrderOverAKilledAgent(t *testing.T) {
 	c.inOrder("requirer/1")
 }
 
+// Rule: H-071 in broken, after departed, a provider's settings can be read.
 func TestRemovingAnApplicationGoesInOrderOverAKilledAgent(t *testing.T) {
 	c := start(t)
 	c.related("2")
 	for _, u := range []string{"requirer/0", "requirer/1", "provider/0", "provider/1"} {
 		c.joined(30*time.Second, u, 2)
 	}
+	c.control("requirer-0.db-relation-broken", `relation-get private-address provider/0 >>"`+c.path("addresses")+`"`)
 	c.control("provider-1.db-relation-broken", `if [ ! -e "`+c.path("breaking")+`" ]; then echo $$ >>"`+c.path("breaking")+`"; sleep 1000; fi`)
 	agent := c.agent("0")
 	c.must("remove-application", "provider", "--yes")
@@ -100,6 +103,9 @@ func TestRemovingAnApplicationGoesInOrderOverAKilledAgent(t *testing.T) {
 		return nil
 	})
 	c.left("provider/0", "provider/1")
+	if st, err := c.status(); err != nil || len(c.lines("addresses")) != 1 || c.lines("addresses")[0] != machine(st, "0").Address {
+		t.Errorf("the settings of a unit that departed: %q, %v", c.lines("addresses"), err)
+	}
 	c.settled(10*time.Second, "requirer/0", "requirer/1")
 	c.inOrder("requirer/0")
 	c.inOrder("requirer/1")

@@ -90,6 +90,7 @@ func (s *Server) unitShown(r store.Reader, u entity.Unit, app entity.Application
 		Workload: convert.StatusToWire(u.Workload), Agent: convert.StatusToWire(agent), Workflow: string(u.Workflow),
 		Failure: convert.FailureToWire(u.Failure), Address: m.Address, Ports: convert.PortsToWire(u.Ports),
 		Since: int64(u.Since), Leader: app.Leader == u.Name, Hook: u.Hook, LastHook: u.LastHook, LastHookMs: u.LastHookMS,
+		Resolved: u.Failure != nil && u.Resolve != entity.ResolveNone,
 		Revision: uint64(s.cfg.Registry.UnitRevision(r, u.Model, u.Name)),
 	}
 }

@@ -137,9 +137,9 @@ func (c condition) hopeless(st *droverv1.StatusResponse, t comparison) verdict {
 		switch {
 		case c.kind == "app" && u.Application != c.name, c.kind == "unit" && u.Name != c.name:
 		case c.kind != "app" && c.kind != "unit":
-		case u.Failure != nil && failed == nil:
+		case u.Failure != nil && !u.Resolved:
 			failed = u
-		case u.Failure == nil:
+		default:
 			well++
 		}
 	}

@@ -101,6 +101,20 @@ func TestConditionsAreJudged(t *testing.T) {
 	}
 }
 
+func TestAResolvedFailureDoesNotEndAWait(t *testing.T) {
+	for _, g := range []goal{appsReady{"mysql"}, condition{kind: "unit", name: "mysql/0", terms: []comparison{{"status", "==", "active"}}}} {
+		st := leaving()
+		st.Applications[1].Life = "alive"
+		if v := g.check(st); !fault.Is(v.failed, fault.EntityFailed) {
+			t.Errorf("%s: a failed hook is no failure: %v", g, v.failed)
+		}
+		st.Units[3].Resolved = true
+		if v := g.check(st); v.failed != nil || v.done {
+			t.Errorf("%s: resolved: failed %v, done %v", g, v.failed, v.done)
+		}
+	}
+}
+
 // The exit codes 7, 8 and 9 tell three ends of a wait apart.
 func TestAWaitWhoseTimeIsUpSaysWhatHoldsIt(t *testing.T) {
 	err := timedOut(defaultTimeout, "app/blog", verdict{waiting: "machine 2: agent not heard for 42s"})

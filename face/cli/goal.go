@@ -126,7 +126,7 @@ func unitVerdict(st *droverv1.StatusResponse, u *droverv1.Unit) verdict {
 	if ready {
 		return v
 	}
-	if u.Failure != nil {
+	if u.Failure != nil && !u.Resolved {
 		v.failed = hookFailed(u)
 	}
 	v.waiting = unitWaits(st, u)
@@ -135,6 +135,8 @@ func unitVerdict(st *droverv1.StatusResponse, u *droverv1.Unit) verdict {
 
 func unitState(u *droverv1.Unit) string {
 	switch {
+	case u.Resolved:
+		return fmt.Sprintf("hook %s failed, resolved", u.Failure.GetHook())
 	case u.Failure != nil:
 		return fmt.Sprintf("hook %s failed (%s)", u.Failure.Hook, failureReason(u.Failure))
 	case u.Hook != "":

@@ -1991,6 +1991,7 @@ type Unit struct {
 	Revision      uint64                 `protobuf:"varint,17,opt,name=revision,proto3" json:"revision,omitempty"`
 	LastHook      string                 `protobuf:"bytes,18,opt,name=last_hook,json=lastHook,proto3" json:"last_hook,omitempty"`
 	LastHookMs    int64                  `protobuf:"varint,19,opt,name=last_hook_ms,json=lastHookMs,proto3" json:"last_hook_ms,omitempty"`
+	Resolved      bool                   `protobuf:"varint,20,opt,name=resolved,proto3" json:"resolved,omitempty"` // its failure was resolved, and its agent has not acted on it yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2156,6 +2157,13 @@ func (x *Unit) GetLastHookMs() int64 {
 		return x.LastHookMs
 	}
 	return 0
+}
+
+func (x *Unit) GetResolved() bool {
+	if x != nil {
+		return x.Resolved
+	}
+	return false
 }
 
 type Relation struct {
@@ -3231,7 +3239,7 @@ const file_drover_v1_model_proto_rawDesc = "" +
 	"\x04Port\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x05R\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\x05R\x02to\x12\x1a\n" +
-	"\bprotocol\x18\x03 \x01(\tR\bprotocol\"\xe1\x04\n" +
+	"\bprotocol\x18\x03 \x01(\tR\bprotocol\"\xfd\x04\n" +
 	"\x04Unit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -3253,7 +3261,8 @@ const file_drover_v1_model_proto_rawDesc = "" +
 	"\brevision\x18\x11 \x01(\x04R\brevision\x12\x1b\n" +
 	"\tlast_hook\x18\x12 \x01(\tR\blastHook\x12 \n" +
 	"\flast_hook_ms\x18\x13 \x01(\x03R\n" +
-	"lastHookMs\"\xc9\x02\n" +
+	"lastHookMs\x12\x1a\n" +
+	"\bresolved\x18\x14 \x01(\bR\bresolved\"\xc9\x02\n" +
 	"\bRelation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +

@@ -32,6 +32,7 @@ var libraries = []law.Edge{
 	{From: "face/cli", To: "github.com/spf13/cobra", Why: "the tree of commands, with completion of live names"},
 	{From: "face/cli", To: "github.com/spf13/pflag", Why: "cobra's flags: a type of our own for formats"},
 	{From: "face/cli", To: "go.yaml.in/yaml/v3", Why: "reads bundles and descriptions of LRPs, prints YAML"},
+	{From: "cmd/drover", To: "go.yaml.in/yaml/v3", Why: "scripts check that the format yaml is YAML", Tests: true},
 	{From: "face/cli", To: "golang.org/x/term", Why: "is this a terminal, and how wide"},
 	{From: "face/cli/up", To: "golang.org/x/sys/unix", Why: "locks of the data folder, signals to what up started"},
 	{From: "face/cli/up", To: "golang.org/x/sync/errgroup", Why: "machines stop at once, not one after the other"},

@@ -20,6 +20,7 @@ var libraries = []law.Edge{
 	{From: "face/...", To: "connectrpc.com/connect", Why: "handlers and calls of the generated services"},
 	{From: "face/...", To: "google.golang.org/protobuf/...", Why: "messages: empty ones, remembered answers, digests of states"},
 	{From: "cmd/drover", To: "google.golang.org/protobuf/...", Why: "a server asks others with empty messages"},
+	{From: "face/api", To: "github.com/prometheus/client_golang/...", Why: "/metrics"},
 	{From: "face/cli", To: "github.com/spf13/cobra", Why: "commands, flags and completion for four shells"},
 	{From: "face/cli", To: "github.com/spf13/pflag", Why: "the type of --format"},
 	{From: "face/cli", To: "go.yaml.in/yaml/v3", Why: "the format yaml, and definitions that people write"},

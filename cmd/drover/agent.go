@@ -39,7 +39,7 @@ const maxContainers = 250
 
 // runAgent is the agent of one machine: its connection, its units, its cell.
 func runAgent(ctx context.Context, o cli.AgentOptions) error {
-	log := newLog(os.Stderr)
+	log := newLog(os.Stderr, slog.LevelInfo)
 	c, id, err := agentIdentity(ctx, o, log)
 	if err != nil {
 		return err

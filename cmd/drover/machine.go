@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"strconv"
 
@@ -27,6 +28,6 @@ func runMachine(ctx context.Context, o cli.MachineOptions) error {
 	}
 	return machine.Run(ctx, machine.Config{
 		Dir: o.Data, Agent: append([]string{exe, "agent", "--boot-id", "{boot}"}, share...),
-		OffCode: exitOff, Ready: machine.Announce, Log: newLog(os.Stderr),
+		OffCode: exitOff, Ready: machine.Announce, Log: newLog(os.Stderr, slog.LevelInfo),
 	})
 }

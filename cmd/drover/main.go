@@ -78,6 +78,6 @@ func versionText() string {
 	return "devel-" + commit[:min(len(commit), short)] + dirty
 }
 
-func newLog(to *os.File) *slog.Logger {
-	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelInfo}))
+func newLog(to *os.File, level slog.Leveler) *slog.Logger {
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))
 }

@@ -38,6 +38,7 @@ import (
 type server struct {
 	o        cli.ServerOptions
 	log      *slog.Logger
+	level    *slog.LevelVar
 	founding *api.Founding
 	store    *store.Store
 	registry *registry.Registry
@@ -54,7 +55,8 @@ type server struct {
 // runServer is a server: the store, its API on one port, and while it leads the
 // leader's loops.
 func runServer(ctx context.Context, o cli.ServerOptions) error {
-	log := newLog(os.Stderr)
+	level := &slog.LevelVar{}
+	log := newLog(os.Stderr, level)
 	if err := recordServer(o); err != nil {
 		return err
 	}
@@ -72,7 +74,7 @@ func runServer(ctx context.Context, o cli.ServerOptions) error {
 			return errors.Join(err, ln.Close())
 		}
 	}
-	s := &server{o: o, log: log, founding: founding}
+	s := &server{o: o, log: log, level: level, founding: founding}
 	if err := s.open(ln); err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -188,7 +190,7 @@ func (s *server) open(ln net.Listener) error {
 		Store: s.store, Registry: s.registry, Board: s.board, Identity: s.identity, Blobs: blobs, Seal: s.founding.Seal,
 		Name: s.o.Name, Address: s.o.Advertise, Storage: s.o.Data, Version: versionText(),
 		Members: s.members, Peers: s.peers,
-		Presence: s.presence, Answered: s.answered, Now: time.Now, Log: s.log,
+		Presence: s.presence, Answered: s.answered, Now: time.Now, Log: s.log, Level: s.level, Expires: s.founding.Pair.Cert.NotAfter,
 	})
 	if err != nil {
 		return errors.Join(err, s.store.Close())

@@ -107,7 +107,7 @@ func newLab(t *testing.T, opts ...option) *lab {
 		Store: l.st, Registry: reg, Board: b, Identity: ids, Blobs: blobs, Seal: l.founding.Seal,
 		Name: "s1", Address: l.addr, Version: "test", Storage: "memory", Members: o.members, Peers: o.peers, Now: l.clock.Now,
 		Presence: func() *presence.Tracker { return l.tracker }, Answered: func(a Answer) { l.answers <- a },
-		Log: slog.New(slog.NewTextHandler(&safeBuffer{b: l.logged}, nil)),
+		Log: slog.New(slog.NewTextHandler(&safeBuffer{b: l.logged}, nil)), Level: &slog.LevelVar{},
 	})
 	if err != nil {
 		t.Fatal(err)

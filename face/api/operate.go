@@ -19,7 +19,7 @@ func (a *adminService) ServerStatus(context.Context, *connect.Request[emptypb.Em
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	out := &droverv1.ServerStatusResponse{
-		Server: a.cfg.Name, Address: a.cfg.Address, Leader: l.Leader, LeaderAddress: l.Address, Leading: l.Leading, Ready: a.isReady(),
+		Server: a.cfg.Name, Address: a.cfg.Address, Leader: l.Leader, LeaderAddress: l.Address, Leading: l.Leading, Ready: a.working(),
 		Epoch: l.Epoch, Revision: uint64(view.Revision()), Version: a.cfg.Version, Storage: a.cfg.Storage, LogLevel: a.level(),
 		Started: int64(when.Of(a.begun)), Now: int64(a.now()), Agents: int32(a.hub.Lines()),
 		HeapBytes: mem.HeapAlloc, Goroutines: int32(runtime.NumGoroutine()),
@@ -31,13 +31,6 @@ func (a *adminService) ServerStatus(context.Context, *connect.Request[emptypb.Em
 		out.Quarantined++
 	}
 	return connect.NewResponse(out), nil
-}
-
-// isReady reports whether the server does its work: it leads and its loops run,
-// or it follows somebody who leads.
-func (s *Server) isReady() bool {
-	l := s.cfg.Store.Leadership()
-	return s.ready.Load() || !l.Leading && l.Leader != ""
 }
 
 func (s *Server) level() string {

@@ -62,6 +62,8 @@ type Server struct {
 	logs   *relay
 	ready  atomic.Bool
 	begun  time.Time
+
+	metrics *metrics
 }
 
 // New makes a server; it serves nothing yet.
@@ -81,6 +83,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Servers = func() []string { return s.addresses() }
 	}
 	s.cfg, s.begun = cfg, cfg.Now()
+	s.metrics = newMetrics(s)
 	s.source = &feed.Source{
 		Store: cfg.Store, Registry: cfg.Registry, Board: cfg.Board, Servers: cfg.Servers, Log: cfg.Log,
 		Cluster: func(r store.Reader) string { c, _ := cfg.Identity.Cluster(r); return c.ID },
@@ -102,7 +105,7 @@ func (s *Server) Hub() *feed.Hub { return s.hub }
 // Source computes feeds: a simulation opens cursors on it.
 func (s *Server) Source() *feed.Source { return s.source }
 
-// SetReady says whether the leader's loops run: /healthz and Info tell.
+// SetReady says whether the leader's loops run: /readyz and Info tell.
 func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
 
 // working reports whether the server does its work: it leads and its loops run, or
@@ -137,7 +140,7 @@ func (s *Server) Handler() http.Handler {
 	opts := []connect.HandlerOption{
 		connect.WithReadMaxBytes(maxMessage),
 		connect.WithRequestGate(s.gate),
-		connect.WithInterceptors(&interceptor{s}),
+		connect.WithInterceptors(&measured{s}, &interceptor{s}),
 	}
 	mux := http.NewServeMux()
 	mux.Handle(droverv1connect.NewModelServiceHandler(s.Model(), opts...))
@@ -146,16 +149,8 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle(droverv1connect.NewJoinServiceHandler(s.Join(), opts...))
 	mux.Handle(droverv1connect.NewAgentServiceHandler(s.Agent(), opts...))
 	mux.Handle(droverv1connect.NewAdminServiceHandler(s.Admin(), opts...))
-	mux.HandleFunc("GET /healthz", s.healthz)
+	s.pages(mux)
 	return s.door(mux)
-}
-
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	if !s.working() {
-		http.Error(w, "not ready", http.StatusServiceUnavailable)
-		return
-	}
-	_, _ = io.WriteString(w, "ok\n") // the asker is gone otherwise
 }
 
 // Serve answers on a listener of TLS connections (see pki.ServerTLS) until the

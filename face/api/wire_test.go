@@ -204,26 +204,3 @@ func TestAPanicIsAnErrorOfOneCall(t *testing.T) {
 		t.Error("the panic is not in the log")
 	}
 }
-
-func TestHealth(t *testing.T) {
-	l := newLab(t)
-	get := func() int {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+l.addr+"/healthz", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := l.plain(nil).Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		return resp.StatusCode
-	}
-	if got := get(); got != http.StatusServiceUnavailable {
-		t.Errorf("before it is ready: %d", got)
-	}
-	l.server.SetReady(true)
-	if got := get(); got != http.StatusOK {
-		t.Errorf("when it is ready: %d", got)
-	}
-}

@@ -94,6 +94,7 @@ type services struct {
 	Model  droverv1connect.ModelServiceClient
 	Work   droverv1connect.WorkServiceClient
 	Server droverv1connect.ServerServiceClient
+	Admin  droverv1connect.AdminServiceClient
 	Close  func()
 }
 
@@ -199,7 +200,7 @@ func dial(configDir string) (*services, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &services{Model: c.Model, Work: c.Work, Server: c.Server, Close: c.Close}, nil
+	return &services{Model: c.Model, Work: c.Work, Server: c.Server, Admin: c.Admin, Close: c.Close}, nil
 }
 
 func (a *App) configDir() string {

@@ -46,7 +46,8 @@ func (a *App) root() *cobra.Command {
 		cmds      []*cobra.Command
 	}{
 		{"cluster", "Cluster:", []*cobra.Command{
-			a.upCmd(), a.downCmd(), a.serverCmd(), a.agentCmd(), a.machineCmd(), a.joinTokenCmd(), a.joinCmd()}},
+			a.upCmd(), a.downCmd(), a.serverCmd(), a.agentCmd(), a.machineCmd(), a.joinTokenCmd(), a.joinCmd(),
+			a.userCmd(), a.certCmd(), a.auditCmd()}},
 		{"apps", "Applications:", []*cobra.Command{
 			a.deployCmd(), a.integrateCmd(), a.addUnitCmd(), a.configCmd(), a.resolveCmd(),
 			a.removeApplicationCmd(), a.removeUnitCmd(), a.removeRelationCmd(), a.removeMachineCmd()}},

@@ -39,7 +39,7 @@ more, and does not mind it.`,
 	cmd.Flags().StringVar(&o.Advertise, "advertise", "", "address and port that others are told (default: --listen)")
 	cmd.Flags().BoolVar(&o.Local, "local", false, "start local machines on this host")
 	cmd.Flags().StringVar(&token, "join", "", "TOKEN of the cluster to join")
-	cmd.AddCommand(a.serverListCmd(), a.serverRemoveCmd())
+	cmd.AddCommand(a.serverListCmd(), a.serverRemoveCmd(), a.serverShowCmd(), a.logLevelCmd())
 	return cmd
 }
 

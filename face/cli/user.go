@@ -113,7 +113,7 @@ func (a *App) userListCmd() *cobra.Command {
 				if serial == "" {
 					serial = "made on the server's host"
 				} else {
-					expires = at(u.Expires)
+					expires = time.Unix(0, u.Expires).UTC().Format(time.RFC3339)
 				}
 				t.add(u.Name, u.Role, serial, expires)
 			}

@@ -34,6 +34,7 @@ bench: ## the figures of docs/benchmarks.md, measured here
 long: ## the longer runs: race detector everywhere, a thousand seeds
 	$(GO) test -race -timeout=60m ./...
 	$(GO) test ./sim -count=1 -timeout=60m -seeds=1000
+	$(GO) test ./keep/store/raftlog -count=1 -timeout=60m -run=Forgets -crashes=2000
 
 mutants: ## plants known mistakes, fails if the tests miss one
 	$(GO) run ./internal/mutants/plant

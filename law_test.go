@@ -29,6 +29,8 @@ var edges = []law.Edge{
 	{From: "keep/...", To: "decide/...", Why: "a transaction asks a decision and writes its rows"},
 	{From: "keep/...", To: "internal/...", Why: "craft"},
 	{From: "keep/...", To: "keep/store", Why: "all state lies in the store's tables"},
+	{From: "keep/store/raftlog/...", To: "keep/store/raftlog/disk", Why: "the log's floor: files that a test can make forget"},
+	{From: "keep/store/raftlog", To: "keep/store/raftlog/disk/forgetful", Why: "the disk that forgets", Tests: true},
 	{From: "keep/store/...", To: "keep/store/storetest", Why: "one suite runs against every log", Tests: true},
 
 	// wire: messages and the client. It knows no rows of the store.

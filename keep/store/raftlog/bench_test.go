@@ -54,7 +54,7 @@ func BenchmarkSingleRow(b *testing.B) {
 			_, l := opened(b, alone(b.TempDir()), schema)
 			data := make([]byte, rowBytes)
 			share(b, callers, func(int, int) error {
-				return l.raft.Apply(data, 0).Error()
+				return l.node().Apply(data, 0).Error()
 			})
 		})
 		b.Run(fmt.Sprintf("store/callers=%d", callers), func(b *testing.B) {

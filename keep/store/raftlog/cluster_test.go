@@ -92,9 +92,9 @@ func (c *servers) Elect(t *testing.T, server int) {
 // stand makes a server that hears of no leader a candidate at once.
 func (l *Log) stand(t *testing.T) {
 	t.Helper()
-	conf := l.raft.ReloadableConfig()
+	conf := l.node().ReloadableConfig()
 	for _, timeout := range []time.Duration{l.cfg.Heartbeat + time.Millisecond, l.cfg.Heartbeat} {
-		if conf.HeartbeatTimeout = timeout; l.raft.ReloadConfig(conf) != nil {
+		if conf.HeartbeatTimeout = timeout; l.node().ReloadConfig(conf) != nil {
 			t.Fatal("raft refuses its timeouts")
 		}
 	}
@@ -108,7 +108,7 @@ func (l *Log) known() store.Leadership {
 
 func (c *servers) Compact(t *testing.T, i int) {
 	t.Helper()
-	if err := c.logs[i].raft.Snapshot().Error(); err != nil {
+	if err := c.logs[i].node().Snapshot().Error(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net"
 	"time"
+
+	"drover/keep/store/raftlog/disk"
 )
 
 // Layer connects servers: connections that Accept returns and that Dial makes
@@ -36,6 +38,12 @@ type Config struct {
 
 	Heartbeat     time.Duration // after this silence a leader is given up; 0: 300 ms
 	SnapshotBytes int64         // see Log; 0: 64 MiB
+	Reserve       uint64        // writes are refused while less is free on the disk; 0: 64 MiB
+
+	// Of tests; zero is what a server has.
+	fs           disk.FS
+	segmentBytes int
+	trailing     uint64 // entries that stay in the log behind a snapshot
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -47,6 +55,18 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.SnapshotBytes == 0 {
 		c.SnapshotBytes = 64 << 20
+	}
+	if c.Reserve == 0 {
+		c.Reserve = 64 << 20
+	}
+	if c.fs == nil {
+		c.fs = disk.OS{}
+	}
+	if c.segmentBytes == 0 {
+		c.segmentBytes = segmentBytes
+	}
+	if c.trailing == 0 {
+		c.trailing = trailingEntries
 	}
 	return c, nil
 }

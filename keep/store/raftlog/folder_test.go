@@ -87,10 +87,10 @@ func TestAFolderOfANewerProgramIsRefusedAndLeftAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	older, _ := newTable(1)
-	if _, _, err := open(alone(dir), older); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "newer version of drover: its table row") {
+	if _, _, err := open(alone(dir), older); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "its table row") {
 		t.Errorf("newer rows: %v", err)
 	}
-	newer := strings.Replace(string(good), `"format":1`, `"format":2`, 1)
+	newer := strings.Replace(string(good), `"format":2`, `"format":3`, 1)
 	for _, note := range []string{newer, "{"} {
 		if err := os.WriteFile(path, []byte(note), 0o600); err != nil {
 			t.Fatal(err)

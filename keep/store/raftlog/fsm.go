@@ -17,19 +17,21 @@ type fsm struct {
 	since   atomic.Int64          // bytes of entries since the last snapshot
 	last    atomic.Int64          // size of the last snapshot
 	refused atomic.Pointer[error] // of a snapshot that could not be restored
+	applied atomic.Uint64         // index of the last entry given to the machine
 }
 
-func newFSM(m store.Machine, least int64, snapshots raft.SnapshotStore) *fsm {
-	f := &fsm{machine: m, least: least, due: make(chan struct{}, 1)}
-	if kept, err := snapshots.List(); err == nil && len(kept) > 0 {
-		f.last.Store(kept[0].Size)
-	}
-	return f
+func newFSM(m store.Machine, least int64) *fsm {
+	return &fsm{machine: m, least: least, due: make(chan struct{}, 1)}
 }
 
-// Apply implements raft.FSM.
+// Apply implements raft.FSM. What the machine had from the same log before it was
+// opened anew is passed over.
 func (f *fsm) Apply(e *raft.Log) any {
+	if e.Index <= f.applied.Load() {
+		return nil
+	}
 	err := f.machine.Apply(e.Term, e.Data)
+	f.applied.Store(e.Index)
 	if f.since.Add(int64(len(e.Data))) > max(f.least, f.last.Load()) {
 		select {
 		case f.due <- struct{}{}:
@@ -81,7 +83,7 @@ func (l *Log) takeSnapshots() {
 		case <-l.stop:
 			return
 		case <-l.fsm.due:
-			if err := l.raft.Snapshot().Error(); err != nil {
+			if err := l.node().Snapshot().Error(); err != nil {
 				l.cfg.Logger.Warn("no snapshot was taken", "err", err)
 			}
 		}

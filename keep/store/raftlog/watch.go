@@ -32,11 +32,11 @@ func (l *Log) noticed(leading bool) {
 	defer l.mu.Unlock()
 	l.reign++
 	if leading {
-		reign, term := l.reign, l.raft.CurrentTerm()
+		reign, term := l.reign, l.engine.raft.CurrentTerm()
 		l.running.Go(func() { l.ascend(reign, term) })
 		return
 	}
-	address, name := l.raft.LeaderWithID()
+	address, name := l.engine.raft.LeaderWithID()
 	if string(name) == l.cfg.Name {
 		address, name = "", ""
 	}
@@ -49,12 +49,12 @@ func (l *Log) noticed(leading bool) {
 func (l *Log) ascend(reign, term uint64) {
 	for {
 		if l.begin() != nil {
-			return
+			return // closed, or opened anew: then raft gives notice again
 		}
-		err := l.raft.Barrier(enqueueTimeout).Error()
+		err := l.node().Barrier(enqueueTimeout).Error()
 		l.calls.RUnlock()
 		l.mu.Lock()
-		if l.reign != reign || l.raft.CurrentTerm() != term {
+		if l.reign != reign || l.engine.raft.CurrentTerm() != term {
 			l.mu.Unlock()
 			return
 		}

@@ -12,10 +12,8 @@ func (l *Log) room(size int) error {
 	largest := max(l.largest.Load(), int64(size))
 	l.largest.Store(largest)
 	free, err := l.cfg.fs.Free(l.cfg.Dir)
-	if err != nil {
-		return nil // a disk that cannot tell is asked by writing
-	}
-	if least := max(l.cfg.Reserve, 2*uint64(largest)); free < least {
+	// A disk that cannot tell is asked by writing.
+	if least := max(l.cfg.Reserve, 2*uint64(largest)); err == nil && free < least {
 		return fault.New(fault.ResourceExhausted, "the change was not made").
 			Why("the disk of %s is nearly full: %d MiB are free and %d MiB are kept in reserve; reading goes on, and so does writing once there is room", l.cfg.Dir, free>>20, least>>20).
 			Try("df -h " + l.cfg.Dir).Wrap(store.ErrNotApplied)

@@ -70,7 +70,7 @@ func ReadFile(fsys FS, name string) (b []byte, err error) {
 	}
 	b = make([]byte, size)
 	n, err := f.ReadAt(b, 0)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return b[:n], err

@@ -87,7 +87,7 @@ func (s *Server) unitShown(r store.Reader, u entity.Unit, app entity.Application
 	return &droverv1.Unit{
 		Name: string(u.Name), Uid: string(u.UID), Life: u.Life.String(), Application: string(u.App),
 		Machine: string(m.ID), Principal: string(u.Principal),
-		Workload: convert.StatusToWire(u.Workload), Agent: convert.StatusToWire(agent), Workflow: string(u.Workflow),
+		Workload: convert.StatusToWire(effective(u)), Agent: convert.StatusToWire(agent), Workflow: string(u.Workflow),
 		Failure: convert.FailureToWire(u.Failure), Address: m.Address, Ports: convert.PortsToWire(u.Ports),
 		Since: int64(u.Since), Leader: app.Leader == u.Name, Hook: u.Hook, LastHook: u.LastHook, LastHookMs: u.LastHookMS,
 		Resolved: u.Failure != nil && u.Resolve != entity.ResolveNone,

@@ -16,6 +16,11 @@ import (
 // values are that machine's folder, or lie below it.
 var Marks = []string{"DROVER_MACHINE_DIR", "DROVER_UNIT_DIR", "CHARM_DIR"}
 
+// BootMark is a name in the environment of a local machine's supervisor, from
+// before it has recorded itself: its value is the machine's folder. It is no
+// Mark, for a supervisor that looks for strays must not find itself.
+const BootMark = "DROVER_MACHINE_BOOT"
+
 // recordNames are the files in which a container's shim records itself and its
 // process.
 var recordNames = []string{"shim", "pid"}

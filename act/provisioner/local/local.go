@@ -194,7 +194,11 @@ func (p *Provider) boot(ctx context.Context, name string, machines int) error {
 	args := append(slices.Clone(p.cfg.Args), "machine", "--detach", "--data", dir, "--address", i.Address,
 		"--cpus", strconv.Itoa(share.CPUs), "--memory", strconv.FormatInt(share.MemoryMB, 10), "--disk", strconv.FormatInt(share.DiskMB, 10))
 	cmd := exec.CommandContext(ctx, p.cfg.Program, args...)
-	cmd.Env, cmd.Dir = p.cfg.Env, dir
+	env := p.cfg.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	cmd.Env, cmd.Dir = append(slices.Clone(env), proc.BootMark+"="+dir), dir
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {

@@ -123,19 +123,28 @@ func machineIDs(f Folders) ([]proc.ID, error) {
 	return ids, nil
 }
 
-// leftovers are processes of local machines whose supervisor is gone.
+// leftovers are processes of local machines whose supervisor is gone, and
+// supervisors that had not recorded themselves when the server ended.
 func leftovers(f Folders) ([]proc.ID, error) {
+	below := f.machines() + string(filepath.Separator)
+	ids, err := proc.EnvMatch([]string{proc.BootMark}, func(dir string) bool { return strings.HasPrefix(dir, below) })
+	if err != nil {
+		return nil, err
+	}
 	dirs, err := filepath.Glob(filepath.Join(f.machines(), "*"))
 	if err != nil {
 		return nil, err
 	}
-	var ids []proc.ID
 	for _, dir := range dirs {
 		more, err := proc.Strays(dir)
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, more...)
+		for _, id := range more {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
 	}
 	return ids, nil
 }

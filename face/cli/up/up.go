@@ -147,7 +147,9 @@ func (h *House) Program() string { return h.o.Program() }
 // building of the small programs: see Built.
 func (h *House) Release() {
 	_ = os.Remove(h.o.record("up")) // a stale record names a process that is gone
-	_ = h.lock.Close()              // ends the lock
+	// Not by closing alone: a child between fork and exec holds the file too.
+	_ = unix.Flock(int(h.lock.Fd()), unix.LOCK_UN)
+	_ = h.lock.Close()
 }
 
 // adopt looks for a server that an earlier run left. One of another version is

@@ -75,7 +75,7 @@ func (s Snapshot) hookFailed(u entity.Unit, blocks Blocks) Impediment {
 	i := Impediment{
 		Entity: string(u.Name), UID: string(u.UID), Blocks: blocks, Kind: HookFailed, Subject: f.Hook, Since: f.Since,
 		Owner:  "agent of " + string(u.Name),
-		Detail: fmt.Sprintf("hook %s failed (%s)%s, %d tries", f.Hook, f.Reason, s.ago(f.Since), f.Tries),
+		Detail: fmt.Sprintf("hook %s failed (%s)%s, %s", f.Hook, f.Reason, s.ago(f.Since), tries(f.Tries)),
 		NextSteps: []string{
 			"drover resolve " + string(u.Name),
 			"drover resolve " + string(u.Name) + " --no-retry",
@@ -153,4 +153,11 @@ func (s Snapshot) in(what string, t when.Instant) string {
 		return what + " now"
 	}
 	return what + " in " + t.Sub(s.Now).Round(time.Second).String()
+}
+
+func tries(n int) string {
+	if n == 1 {
+		return "1 try"
+	}
+	return fmt.Sprintf("%d tries", n)
 }

@@ -114,7 +114,7 @@ func (a *App) completionInstallCmd() *cobra.Command {
 				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 					return fault.New(fault.Denied, "cannot make %s", filepath.Dir(file)).Why("%s", reason(err)).Wrap(err)
 				}
-				if err := renameio.WriteFile(file, b.Bytes(), 0o644); err != nil {
+				if err := renameio.WriteFile(file, b.Bytes(), 0o644, renameio.WithTempDir(filepath.Dir(file))); err != nil {
 					return fault.New(fault.Denied, "cannot write %s", file).Why("%s", reason(err)).Wrap(err)
 				}
 				a.say("Wrote %s; %s.", file, sh.hint)

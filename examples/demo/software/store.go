@@ -145,7 +145,7 @@ func (s *store) put(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the store is full", http.StatusInsufficientStorage)
 		return
 	}
-	if err := renameio.WriteFile(filepath.Join(s.dir, key), b, 0o600); err != nil {
+	if err := renameio.WriteFile(filepath.Join(s.dir, key), b, 0o600, renameio.WithTempDir(s.dir)); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

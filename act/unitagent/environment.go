@@ -1,12 +1,10 @@
 package unitagent
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
-	"path/filepath"
 	"strings"
 
+	"drover/internal/proc"
 	"drover/noun/charm"
 	"drover/noun/entity"
 )
@@ -76,13 +74,7 @@ func (a *Agent) departing(w *World, h charm.Hook) string {
 	return string(h.Remote)
 }
 
-// shortDir is a folder for a socket whose own path is too long.
-func shortDir(path string) string {
-	sum := sha256.Sum256([]byte(path))
-	return filepath.Join(os.TempDir(), "drover-"+hex.EncodeToString(sum[:8]))
-}
-
 // EndUnit removes what a unit's agent left outside the unit's folder dir.
 func EndUnit(dir string) error {
-	return os.RemoveAll(shortDir(filepath.Join(dir, "state", "hook.sock")))
+	return os.RemoveAll(proc.ShortFolder(proc.UnitSocket(dir)))
 }

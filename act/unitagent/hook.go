@@ -191,9 +191,9 @@ const maxSocketPath = 100
 // that path is too long for a socket, it is one beside the system's temporary
 // files, of a name that depends on the folder only, so that it is found again.
 func (a *Agent) socket() string {
-	path := filepath.Join(a.cfg.Dir, "state", "hook.sock")
+	path := proc.UnitSocket(a.cfg.Dir)
 	if len(path) <= maxSocketPath {
 		return path
 	}
-	return filepath.Join(shortDir(path), "hook.sock")
+	return filepath.Join(proc.ShortFolder(path), filepath.Base(path))
 }

@@ -158,6 +158,15 @@ func removeData(data string) error {
 	if err := unmountBelow(data); err != nil {
 		return err
 	}
+	units, err := filepath.Glob(filepath.Join(data, "machines", "*", "units", "*"))
+	if err != nil {
+		return err
+	}
+	for _, unit := range units {
+		if err := os.RemoveAll(proc.ShortFolder(proc.UnitSocket(unit))); err != nil {
+			return fault.New(fault.Denied, "cannot remove the socket of %s", unit).Why("%s", plain(err)).Wrap(err)
+		}
+	}
 	if err := os.RemoveAll(data); err != nil {
 		return fault.New(fault.Denied, "cannot remove %s", data).Why("%s", plain(err)).Wrap(err)
 	}
